@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from engine.errors import EmptyLanguageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.automaton import ByteAutomaton
+    from engine.constraints import Constraint
+    from engine.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,3 +54,238 @@ class TokenAutomaton:
     def classes(self) -> int:
         """Number of token classes, the dead one included."""
         return int(self.class_ptr.size - 1)
+
+    def move(self, state: int, token_id: int) -> int:
+        """Return the state that `token_id` leads to from `state`, or -1."""
+        if not 0 <= token_id < self.token_class.size:
+            return -1
+        k = int(self.token_class[token_id])
+        begin, stop = int(self.class_ptr[k]), int(self.class_ptr[k + 1])
+        edge = begin + int(np.searchsorted(self.class_source[begin:stop], state))
+        if edge < stop and self.class_source[edge] == state:
+            return int(self.class_target[edge])
+        return -1
+
+    def path(self, token_ids: Iterable[int]) -> np.ndarray:
+        """Return int32 `[len(token_ids) + 1]`, the states along the tokens; -1 from where they leave the language."""
+        states = [self.start]
+        for token_id in token_ids:
+            states.append(self.move(states[-1], int(token_id)) if states[-1] >= 0 else -1)
+        return np.asarray(states, np.int32)
+
+    def accepts(self, token_ids: Iterable[int]) -> bool:
+        """Whether the canvas `token_ids` is in the language: text, then nothing but EOS."""
+        last = int(self.path(token_ids)[-1])
+        return last >= 0 and bool(self.accepting[last])
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The same moves grouped by (source, target), which is what inference runs over."""
+        return _edges(self)
+
+    @cached_property
+    def accepted_lengths(self) -> AcceptedLengths:
+        """Which token lengths have an accepted sequence."""
+        return AcceptedLengths(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Moves of a token automaton grouped by (source, target); the classes that make a move are its label.
+
+    Attributes:
+        ptr: int32 `[states + 1]`; edges of state `q` are `ptr[q]:ptr[q + 1]` of the next two.
+        target: int32 `[edges]`.
+        label: int32 `[edges]`.
+        label_ptr: int32 `[labels + 1]`; classes of label `l` are `label_class[label_ptr[l]:label_ptr[l + 1]]`.
+        label_class: int32.
+        class_tokens_ptr: int32 `[classes + 1]`; tokens of class `k` are `class_tokens[…]`, ascending.
+        class_tokens: int32 `[vocab]`.
+    """
+
+    ptr: np.ndarray
+    target: np.ndarray
+    label: np.ndarray
+    label_ptr: np.ndarray
+    label_class: np.ndarray
+    class_tokens_ptr: np.ndarray
+    class_tokens: np.ndarray
+
+    @property
+    def labels(self) -> int:
+        """Number of distinct labels."""
+        return int(self.label_ptr.size - 1)
+
+
+class AcceptedLengths:
+    """The token lengths for which an accepted sequence exists."""
+
+    def __init__(self, automaton: TokenAutomaton) -> None:
+        states = automaton.states
+        sources = np.repeat(np.arange(states), np.diff(automaton.edges.ptr))
+        self._moves = (sources, automaton.edges.target)
+        self._automaton = automaton
+
+    def up_to(self, length: int) -> np.ndarray:
+        """Return bool `[length + 1]`: entry `n` says whether a sequence of `n` tokens is accepted."""
+        automaton, (sources, targets) = self._automaton, self._moves
+        reached = np.zeros(automaton.states, bool)
+        reached[automaton.start] = True
+        accepted = np.zeros(length + 1, bool)
+        for n in range(length + 1):
+            accepted[n] = bool((reached & automaton.accepting).any())
+            following = np.zeros_like(reached)
+            following[targets[reached[sources]]] = True
+            reached = following
+        return accepted
+
+
+def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:  # noqa: A001 - the word of the interface
+    """Compose the constraint's byte automaton with the tokens of a vocabulary.
+
+    Raises:
+        EmptyLanguageError: the constraint accepts nothing, or no sequence of this vocabulary's tokens writes
+            anything that it accepts.
+    """
+    # Kernels are compiled code; opening a trace needs numpy alone.
+    from engine import composition
+
+    automaton = constraint.automaton
+    if automaton.is_empty:
+        raise EmptyLanguageError(
+            "This constraint accepts nothing: no text at all satisfies it.",
+            "Remove what contradicts the rest, a look-around that can't hold or an empty class.",
+        )
+    trie = vocabulary.trie
+    symbol = automaton.byte_class[trie.byte]
+    function, ptr, source, target = composition.compose(automaton.move, trie.parent, symbol)
+    token_function = function[trie.node]
+    token_function[trie.node == 0] = composition.DEAD
+    used, token_class = np.unique(token_function, return_inverse=True)
+    moves = [(source[ptr[f] : ptr[f + 1]], target[ptr[f] : ptr[f + 1]]) for f in used]
+    if used[0] != composition.DEAD:
+        moves.insert(0, (source[:0], target[:0]))
+        token_class = token_class + 1
+    token_class = token_class.astype(np.int32)
+    accepting = automaton.accepting
+    end = -1
+    if vocabulary.eos_ids:
+        end = accepting.size
+        sources = np.append(np.flatnonzero(accepting), end).astype(np.int32)
+        moves.append((sources, np.full_like(sources, end)))
+        token_class[list(vocabulary.eos_ids)] = len(moves) - 1
+        accepting = np.append(accepting, True)
+    spans = _state_spans(automaton)
+    spans += ((),) * (accepting.size - len(spans))
+    return _trimmed(token_class, moves, automaton.start, end, accepting, spans, constraint)
+
+
+def everything(vocabulary: Vocabulary) -> TokenAutomaton:
+    """Return the automaton of a run without constraint: one state, every id allowed anywhere, EOS not absorbing."""
+    return TokenAutomaton(
+        start=0,
+        end=-1,
+        accepting=np.ones(1, bool),
+        token_class=np.ones(vocabulary.size, np.int32),
+        class_ptr=np.asarray([0, 0, 1], np.int32),
+        class_source=np.zeros(1, np.int32),
+        class_target=np.zeros(1, np.int32),
+        state_spans=((),),
+    )
+
+
+def _state_spans(automaton: ByteAutomaton) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """For each byte state the distinct source spans of the leaves that its moves come from, in source order."""
+    spans = []
+    for row in automaton.edge_origins:
+        leaves = {leaf for s in np.unique(row[row >= 0]).tolist() for leaf in automaton.origin_sets[s]}
+        spans.append(tuple(sorted({(automaton.leaves[n].start, automaton.leaves[n].stop) for n in leaves})))
+    return tuple(spans)
+
+
+def _trimmed(
+    token_class: np.ndarray,
+    moves: list[tuple[np.ndarray, np.ndarray]],
+    start: int,
+    end: int,
+    accepting: np.ndarray,
+    spans: tuple[tuple[tuple[int, int], ...], ...],
+    constraint: Constraint,
+) -> TokenAutomaton:
+    """Keep the states that tokens can reach and leave for acceptance; join the classes that became equal."""
+    live = _live(moves, start, accepting)
+    if not live[start]:
+        raise EmptyLanguageError(
+            "No sequence of this model's tokens writes anything that the constraint accepts; the shortest accepted text is "
+            f"{(constraint.automaton.shortest() or b'').decode(errors='replace')!r}.",
+            "Choose a model whose vocabulary has tokens for it, or allow another spelling.",
+        )
+    number = np.cumsum(live) - 1
+    classes: dict[bytes, int] = {b"": 0}
+    kept: list[tuple[np.ndarray, np.ndarray]] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
+    joined = np.zeros(len(moves), np.int32)
+    for k, (source, target) in enumerate(moves):
+        inside = live[source] & live[target]
+        pair = (number[source[inside]].astype(np.int32), number[target[inside]].astype(np.int32))
+        key = pair[0].tobytes() + pair[1].tobytes()
+        joined[k] = classes.setdefault(key, len(kept))
+        if joined[k] == len(kept):
+            kept.append(pair)
+    return TokenAutomaton(
+        start=int(number[start]),
+        end=int(number[end]) if end >= 0 and live[end] else -1,
+        accepting=accepting[live],
+        token_class=joined[token_class],
+        class_ptr=np.cumsum([0, *(s.size for s, _ in kept)], dtype=np.int32),
+        class_source=np.concatenate([s for s, _ in kept]),
+        class_target=np.concatenate([t for _, t in kept]),
+        state_spans=tuple(s for s, alive in zip(spans, live, strict=True) if alive),
+    )
+
+
+def _live(moves: list[tuple[np.ndarray, np.ndarray]], start: int, accepting: np.ndarray) -> np.ndarray:
+    """Return bool `[states]`: reachable from the start and able to reach an accepting state."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import breadth_first_order
+
+    # One more node leads to every accepting state, so that one search from it over the reversed moves finds all.
+    states = accepting.size
+    source = np.concatenate([s for s, _ in moves] + [np.flatnonzero(accepting)])
+    target = np.concatenate([t for _, t in moves] + [np.full(int(accepting.sum()), states)])
+    graph = coo_matrix((np.ones(source.size, bool), (source, target)), (states + 1, states + 1)).tocsr()
+    forward = np.zeros(states + 1, bool)
+    forward[breadth_first_order(graph, start, return_predecessors=False)] = True
+    backward = np.zeros(states + 1, bool)
+    backward[breadth_first_order(graph.T.tocsr(), states, return_predecessors=False)] = True
+    return (forward & backward)[:states]
+
+
+def _edges(automaton: TokenAutomaton) -> Edges:
+    states = automaton.states
+    classes = np.repeat(np.arange(automaton.classes, dtype=np.int32), np.diff(automaton.class_ptr))
+    order = np.lexsort((classes, automaton.class_target, automaton.class_source))
+    source, target = automaton.class_source[order], automaton.class_target[order]
+    classes = classes[order]
+    first = np.ones(source.size, bool)
+    first[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
+    starts = np.append(np.flatnonzero(first), source.size)
+    labels: dict[bytes, int] = {}
+    groups: list[np.ndarray] = []
+    label = np.zeros(starts.size - 1, np.int32)
+    for e in range(starts.size - 1):
+        group = classes[starts[e] : starts[e + 1]]
+        label[e] = labels.setdefault(group.tobytes(), len(groups))
+        if label[e] == len(groups):
+            groups.append(group)
+    counts = np.bincount(source[first], minlength=states)
+    tokens = np.argsort(automaton.token_class, kind="stable").astype(np.int32)
+    per_class = np.bincount(automaton.token_class, minlength=automaton.classes)
+    return Edges(
+        ptr=np.cumsum([0, *counts], dtype=np.int32),
+        target=target[first].astype(np.int32),
+        label=label,
+        label_ptr=np.cumsum([0, *(g.size for g in groups)], dtype=np.int32),
+        label_class=np.concatenate([np.zeros(0, np.int32), *groups]),
+        class_tokens_ptr=np.cumsum([0, *per_class], dtype=np.int32),
+        class_tokens=tokens,
+    )

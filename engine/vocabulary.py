@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from engine.composition import Trie
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,13 @@ class Vocabulary:
     def written(self, token_id: int) -> bytes | None:
         """Return the bytes of one id; None for dead, EOS and mask ids."""
         return self.token_bytes[token_id] if 0 <= token_id < self.size else None
+
+    @cached_property
+    def trie(self) -> Trie:
+        """The byte strings as a trie, built once."""
+        from engine.composition import build_trie
+
+        return build_trie(self.token_bytes)
 
     @classmethod
     def from_tokenizer(

@@ -1,0 +1,1 @@
+"""Exact inference on mean field × automaton: one law, three algorithms (`chain`, `tree`, `midpoint`)."""

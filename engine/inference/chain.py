@@ -1,0 +1,194 @@
+"""Messages, marginals, draws and the best sequence in `length` sequential steps over live states (Rabiner 1989)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine import noise
+from engine.inference import kernels
+
+if TYPE_CHECKING:
+    from engine.inference.potential import Potential
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """Forward and backward messages of the live states at every boundary.
+
+    Attributes:
+        live_ptr, live: the live states of boundary `i` are `live[live_ptr[i]:live_ptr[i + 1]]`.
+        forward, forward_exponent: numbers aligned with `live`, `Σ Π p` over all ways from the start.
+        backward, backward_exponent: numbers aligned with `live`, `Σ Π p` over all ways to acceptance.
+        log_partition: log probability, in nats, that an independent draw is accepted; `-inf` if none can be.
+    """
+
+    live_ptr: np.ndarray
+    live: np.ndarray
+    forward: np.ndarray
+    forward_exponent: np.ndarray
+    backward: np.ndarray
+    backward_exponent: np.ndarray
+    log_partition: float
+
+    @property
+    def possible(self) -> bool:
+        """Whether any completion is accepted."""
+        return self.live.size > 0
+
+    @property
+    def log_forward(self) -> np.ndarray:
+        """float64, aligned with `live`."""
+        return kernels.to_log(self.forward, self.forward_exponent)
+
+    @property
+    def log_backward(self) -> np.ndarray:
+        """float64, aligned with `live`."""
+        return kernels.to_log(self.backward, self.backward_exponent)
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """The posterior at every position and boundary.
+
+    Attributes:
+        log_lift: float64 `[length classes]`, `log q_i(v) − log p_i(v)` for the tokens of a class; `-inf` where forbidden
+            and where the class has no mass.
+        entropy: float64 `[length]`, of the posterior, nats.
+        kl: float64 `[length]`, `KL(q_i ‖ p_i)`, nats; infinite where nothing is accepted.
+        forbidden_mass: float64 `[length]`, mass under `p_i` that no accepted completion can use.
+    """
+
+    log_lift: np.ndarray
+    entropy: np.ndarray
+    kl: np.ndarray
+    forbidden_mass: np.ndarray
+
+
+def messages(potential: Potential) -> Messages:
+    """Run forward-backward over the states that reachability leaves."""
+    edges = potential.automaton.edges
+    graph = (edges.ptr, edges.target, edges.label)
+    live_ptr, live = potential.live
+    b, bk = kernels.backward(*graph, live_ptr, live, *potential.labels)
+    f, fk = kernels.forward(*graph, live_ptr, live, *potential.labels)
+    log_partition = float(kernels.to_log(b[:1], bk[:1])[0]) if live.size else -np.inf
+    return Messages(live_ptr, live, f, fk, b, bk, log_partition)
+
+
+def marginals(potential: Potential, messages: Messages) -> Marginals:
+    """Return the posterior of the tokens, by class (`method.md`, section 2)."""
+    edges, shape = potential.automaton.edges, potential.mass.shape
+    if not messages.possible:
+        return Marginals(
+            np.full(shape, -np.inf), np.zeros(shape[0]), np.full(shape[0], np.inf), np.ones(shape[0])
+        )
+    lift = kernels.lifts(
+        edges.ptr,
+        edges.target,
+        edges.label,
+        edges.label_ptr,
+        edges.label_class,
+        messages.live_ptr,
+        messages.live,
+        messages.forward,
+        messages.forward_exponent,
+        messages.backward,
+        messages.backward_exponent,
+        potential.labels[0],
+        shape[1],
+    )
+    log_lift = kernels.to_log(*lift)
+    allowed = log_lift > -np.inf
+    finite = np.where(allowed, log_lift, 0.0)
+    posterior = np.where(allowed, np.exp(potential.log_class_mass + finite), 0.0)
+    kl = np.einsum("ik,ik->i", posterior, finite)
+    entropy = -np.einsum("ik,ik->i", posterior, potential.mean_log) - kl
+    forbidden = np.where(allowed, 0.0, np.exp(potential.log_class_mass)).sum(axis=1)
+    # The identities below hold exactly; rounding may leave a last digit on the wrong side of zero.
+    return Marginals(log_lift, np.maximum(entropy, 0.0), np.maximum(kl, 0.0), forbidden)
+
+
+def draw(potential: Potential, messages: Messages, seed: int, step: int) -> np.ndarray:
+    """Draw states from left to right: int32 `[boundaries]`."""
+    edges = potential.automaton.edges
+    return kernels.draw_path(
+        edges.ptr,
+        edges.target,
+        edges.label,
+        messages.live_ptr,
+        messages.live,
+        messages.backward,
+        messages.backward_exponent,
+        *potential.labels,
+        noise.uniforms(seed, step, noise.STATE, 0, potential.length),
+    )
+
+
+def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
+    """Return the most probable accepted sequence: int32 `[length]` tokens and int32 `[boundaries]` states (Viterbi)."""
+    edges, automaton = potential.automaton.edges, potential.automaton
+    shape = potential.mass.shape
+    score = np.full(shape, -np.inf)
+    token = np.full(shape, -1, np.int32)
+    # A committed position adds the same to every path that passes it.
+    score[potential.mass > 0] = 0.0
+    token[:] = potential.canvas[:, None]
+    score[potential.masked], token[potential.masked] = kernels.class_best(
+        potential.shifted, edges.class_tokens_ptr, edges.class_tokens
+    )
+    live_ptr, live = potential.live
+    # Largest class of each label, padded with a column that never wins.
+    by_label = np.maximum.reduceat(score[:, edges.label_class], edges.label_ptr[:-1], axis=1)
+    path = kernels.best_path(edges.ptr, edges.target, edges.label, live_ptr, live, by_label)
+    tokens = np.empty(potential.length, np.int32)
+    for i in range(potential.length):
+        outgoing = slice(edges.ptr[path[i]], edges.ptr[path[i] + 1])
+        edge = edges.ptr[path[i]] + int(np.flatnonzero(edges.target[outgoing] == path[i + 1])[0])
+        label = edges.label[edge]
+        classes = edges.label_class[edges.label_ptr[label] : edges.label_ptr[label + 1]]
+        tokens[i] = token[i, classes[np.argmax(score[i, classes])]]
+    return tokens, path
+
+
+def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) -> np.ndarray:
+    """Draw every position's token given the states at its two ends: int32 `[length]`, all at once."""
+    edges = potential.automaton.edges
+    classes, rest = kernels.draw_classes(
+        edges.ptr,
+        edges.target,
+        edges.label,
+        edges.label_ptr,
+        edges.label_class,
+        path,
+        potential.mass,
+        potential.exponent,
+        noise.uniforms(seed, step, noise.TOKEN, 0, potential.length),
+    )
+    tokens = potential.canvas.copy()
+    masked = potential.masked
+    tokens[masked] = kernels.draw_tokens(
+        potential.shifted, classes[masked], rest[masked], edges.class_tokens_ptr, edges.class_tokens
+    )
+    return tokens
+
+
+def top_states(potential: Potential, messages: Messages, top: int) -> tuple[np.ndarray, ...]:
+    """Return `(state_ids, state_probability, live bits)` of every boundary as in `StepRecord`."""
+    states = potential.automaton.states
+    if not messages.possible:
+        shape = (potential.length + 1, top)
+        bits = np.zeros((shape[0], (states + 7) // 8), np.uint8)
+        return np.full(shape, -1, np.int32), np.zeros(shape, np.float32), bits
+    return kernels.state_posterior(
+        messages.live_ptr,
+        messages.live,
+        messages.forward,
+        messages.forward_exponent,
+        messages.backward,
+        messages.backward_exponent,
+        states,
+        top,
+    )
