@@ -1,0 +1,403 @@
+"""The denoising loop of LLaDA, constrained: predict, draw one joint sequence, commit its most confident positions, repeat.
+
+Schedule, blocks, temperature and confidence are LLaDA's exactly (`decoding_loops.md`, section 1); what a constraint changes is
+the law of the draw. Mf and Mar are both computed at every step, whichever decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from engine import constraints, models, noise, remasking, token_automaton
+from engine.errors import ConfigError, EmptyLanguageError, PinError
+from engine.inference import chain, kernels, midpoint
+from engine.inference.potential import Potential, potential
+from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from engine.inference.chain import Marginals, Messages
+    from engine.inference.midpoint import Midpoints
+    from engine.models import Denoiser
+    from engine.token_automaton import TokenAutomaton
+
+EXACT = ("midpoint", "tree", "chain", "map")
+"""Samplers of the constrained posterior."""
+BASELINES = ("independent", "local", "reject")
+"""Samplers that exist to be seen failing (`method.md`, section 7)."""
+MEAN_FIELD_BYTES = 64 << 20
+"""A run keeps its mean fields while `steps · length · vocab` float32 numbers fit in this."""
+MAX_LENGTH = 1024
+
+
+def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Denoiser, Header]:
+    """Check a configuration, load its model and compile its constraint.
+
+    Args:
+        config: what the user asked for.
+        pins: texts to commit before the first step, by the position of their first token.
+
+    Returns:
+        The model, and the run's header, with the pins as tokens.
+
+    Raises:
+        InputError: a setting is wrong, the model is missing, the constraint can't be read, accepts nothing of this length, or
+            contradicts a pin.
+    """
+    check(config)
+    constraint = None if config.kind is None else constraints.read(config.kind, config.source)
+    denoiser = models.load(config.model)
+    vocabulary = denoiser.vocabulary
+    fixed = denoiser.facts.get("length")
+    if fixed is not None and fixed != config.length:
+        raise ConfigError(
+            f"The canvas has {config.length} positions, and {config.model} has {fixed} rows.",
+            f"Set the length to {fixed}.",
+        )
+    if constraint is None:
+        automaton = token_automaton.everything(vocabulary)
+    else:
+        automaton = token_automaton.compile(constraint, vocabulary)
+        _check_length(automaton, config.length)
+    if pins:
+        config = dataclasses.replace(config, pins=_pin_tokens(denoiser, config.length, pins))
+    header = Header(config, denoiser.facts, vocabulary, automaton, denoiser.encode_prompt(config.prompt))
+    _check_pins(header)
+    return denoiser, header
+
+
+def check(config: Config) -> None:
+    """Refuse settings that are out of range or don't divide, each with its value and its limit.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    for name, low, high in (("length", 1, MAX_LENGTH), ("steps", 1, 4096), ("block_length", 1, MAX_LENGTH)):
+        value = getattr(config, name)
+        if not low <= value <= high:
+            raise ConfigError(
+                f"The {name.replace('_', ' ')} is {value}, and it must be from {low} to {high}.",
+                f"Choose a {name.replace('_', ' ')} in that range.",
+            )
+    length, block = config.length, config.block_length
+    if length % block:
+        divisors = ", ".join(str(d) for d in range(1, length + 1) if length % d == 0)
+        raise ConfigError(
+            f"The block length {block} doesn't divide the length {length}.",
+            f"Choose one of {divisors}.",
+        )
+    blocks = length // block
+    if config.steps % blocks:
+        raise ConfigError(
+            f"The {config.steps} steps can't be shared evenly by {blocks} blocks of {block} positions.",
+            f"Choose a multiple of {blocks} steps, or a block length of {length} for a single block.",
+        )
+    if not (math.isfinite(config.temperature) and 0 <= config.temperature <= 100):
+        raise ConfigError(
+            f"The temperature is {config.temperature}, and it must be from 0 to 100.",
+            "Choose 0 for the best sequence, 1 for draws from the model's own distribution.",
+        )
+    named = (
+        ("sampler", EXACT + BASELINES),
+        ("remasking", remasking.NAMES),
+        ("confidence", ("mf", "mar")),
+    )
+    for name, known in named:
+        if getattr(config, name) not in known:
+            raise ConfigError(
+                f"There is no {name} {getattr(config, name)!r}.", f"Choose one of {', '.join(known)}."
+            )
+    if config.reject_budget < 1:
+        raise ConfigError(
+            f"The reject budget is {config.reject_budget}, and a step makes at least 1 draw.",
+            "Choose a budget of 1 or more.",
+        )
+    if not 0 <= config.seed < 2**63:
+        raise ConfigError(f"The seed is {config.seed}, and it must be from 0 to 2^63 − 1.", "Choose another seed.")
+
+
+def denoise(denoiser: Denoiser, automaton: TokenAutomaton, config: Config) -> Iterator[StepRecord]:
+    """Run the loop; yield the record of each step as soon as it is finished.
+
+    Args:
+        denoiser: the model.
+        automaton: the constraint over the model's vocabulary.
+        config: of a header from `prepare`.
+
+    Raises:
+        EmptyLanguageError: an exact sampler runs, and the model gives every accepted completion probability 0.
+    """
+    prompt_ids = denoiser.encode_prompt(config.prompt)
+    vocabulary = denoiser.vocabulary
+    canvas = initial_canvas(Header(config, denoiser.facts, vocabulary, automaton, prompt_ids))
+    keep = config.steps * config.length * vocabulary.size * 4 <= MEAN_FIELD_BYTES
+    blocks = config.length // config.block_length
+    step = 0
+    for block in range(blocks):
+        begin, stop = block * config.block_length, (block + 1) * config.block_length
+        in_block = int((canvas[begin:stop] == vocabulary.mask_id).sum())
+        for count in remasking.commit_counts(in_block, config.steps // blocks):
+            started = time.perf_counter()
+            logits = denoiser.logits(prompt_ids, canvas, step)
+            model_ms = 1e3 * (time.perf_counter() - started)
+            state = _Step(logits, canvas, vocabulary.mask_id, automaton, config, step)
+            record = _record(state, stop, count, keep, model_ms)
+            canvas = record.canvas_after
+            yield record
+            step += 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What a step is given."""
+
+    logits: np.ndarray
+    canvas: np.ndarray
+    mask_id: int
+    automaton: TokenAutomaton
+    config: Config
+    number: int
+
+    def inference(self, temperature: float) -> tuple[Potential, Messages, Marginals]:
+        found = potential(self.logits, self.canvas, self.mask_id, self.automaton, temperature)
+        messages = chain.messages(found)
+        return found, messages, chain.marginals(found, messages)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """A joint draw: tokens, states, and the midpoint tree where the sampler has one."""
+
+    tokens: np.ndarray
+    path: np.ndarray
+    midpoints: Midpoints | None = None
+    tries: int = 1
+
+
+def _record(state: _Step, block_stop: int, count: int, keep: bool, model_ms: float) -> StepRecord:
+    """Do one step's inference, draw and choice, and write all of it down."""
+    started = time.perf_counter()
+    config, length = state.config, state.canvas.size
+    drawn_at = config.temperature or 1.0
+    found, messages, marginals = state.inference(drawn_at)
+    at_one = (found, messages, marginals) if drawn_at == 1.0 else state.inference(1.0)
+    draw = _draw(state, found, messages, marginals)
+    eligible = (state.canvas == state.mask_id) & (np.arange(length) < block_stop)
+    log_p = at_one[0].log_mean_field(np.minimum(draw.tokens, state.logits.shape[1] - 1))
+    log_q = log_p + at_one[2].log_lift[np.arange(length), _classes(state.automaton, draw.tokens)]
+    confidence_mf = remasking.confidence(config.remasking, log_p, eligible, config.seed, state.number)
+    confidence_mar = remasking.confidence(config.remasking, log_q, eligible, config.seed, state.number)
+    committed_mf = remasking.choose(confidence_mf, count)
+    committed_mar = remasking.choose(confidence_mar, count)
+    top_ids, top_log_p, top_log_q = _top_tokens(found, marginals)
+    top_states = min(state.automaton.states, TOP_STATES)
+    state_ids, state_probability, live = chain.top_states(found, messages, top_states)
+    midpoints = draw.midpoints or _no_midpoints(length, min(state.automaton.states, TOP_MIDPOINT_STATES))
+    kept = (at_one[0].shifted - at_one[0].log_total[:, None]).astype(np.float32) if keep else None
+    return StepRecord(
+        canvas=state.canvas,
+        drawn=draw.tokens,
+        path=draw.path,
+        committed=committed_mar if config.confidence == "mar" else committed_mf,
+        committed_mf=committed_mf,
+        committed_mar=committed_mar,
+        confidence_mf=confidence_mf,
+        confidence_mar=confidence_mar,
+        log_partition=np.float64(messages.log_partition),
+        log_partition_model=np.float64(at_one[1].log_partition),
+        log_class_mass=found.log_class_mass.astype(np.float32),
+        log_lift=marginals.log_lift.astype(np.float32),
+        top_ids=top_ids,
+        top_log_mean_field=top_log_p,
+        top_log_posterior=top_log_q,
+        entropy_mean_field=found.entropy.astype(np.float32),
+        entropy_posterior=marginals.entropy.astype(np.float32),
+        kl=marginals.kl.astype(np.float32),
+        forbidden_mass=marginals.forbidden_mass.astype(np.float32),
+        state_ids=state_ids,
+        state_probability=state_probability,
+        live=live,
+        midpoint_log_probability=midpoints.log_probability,
+        midpoint_entropy=midpoints.entropy,
+        midpoint_ids=midpoints.ids,
+        midpoint_probability=midpoints.probability,
+        tries=np.int32(draw.tries),
+        model_ms=np.float64(model_ms),
+        engine_ms=np.float64(1e3 * (time.perf_counter() - started)),
+        log_mean_field=kept,
+    )
+
+
+def _draw(state: _Step, found: Potential, messages: Messages, marginals: Marginals) -> _Draw:
+    """Draw one joint sequence by the run's sampler; temperature 0 takes the best one."""
+    sampler, config = state.config.sampler, state.config
+    if sampler in BASELINES:
+        return _draw_baseline(state, found, marginals)
+    if not messages.possible:
+        raise EmptyLanguageError(
+            f"At step {state.number} the model gives every accepted completion the probability 0.",
+            "Give the tokens that the constraint needs a probability above 0, or change the constraint.",
+        )
+    top = min(state.automaton.states, TOP_MIDPOINT_STATES)
+    best = chain.best(found) if sampler == "map" or config.temperature == 0 else None
+    forced = None if best is None else best[1]
+    midpoints = None
+    if sampler == "midpoint":
+        midpoints = midpoint.draw(found, messages, config.seed, state.number, top, forced)
+    elif sampler == "tree":
+        # torch takes seconds to import; only the dense tree needs it here.
+        from engine.inference import tree
+
+        midpoints = tree.draw(found, config.seed, state.number, top, forced)
+    if best is not None:
+        return _Draw(best[0], best[1], midpoints)
+    path = midpoints.path if midpoints else chain.draw(found, messages, config.seed, state.number)
+    return _Draw(chain.draw_tokens(found, path, config.seed, state.number), path, midpoints)
+
+
+def _draw_baseline(state: _Step, found: Potential, marginals: Marginals) -> _Draw:
+    """Draw every masked position by itself: from `p` (`independent`, `reject`) or from `p` where some completion exists (`local`).
+
+    Where nothing is accepted any more, `local` has nothing to restrict to and draws from `p`.
+    """
+    config, automaton = state.config, state.automaton
+    allowed = np.ones((found.length, automaton.classes), bool)
+    if config.sampler == "local" and (marginals.log_lift > -np.inf).any():
+        allowed = marginals.log_lift > -np.inf
+    budget = config.reject_budget if config.sampler == "reject" and config.temperature > 0 else 1
+    tokens = found.canvas.copy()
+    for attempt in range(budget):
+        tokens[found.masked] = _independent_tokens(
+            found.shifted,
+            found.masked,
+            allowed[found.masked],
+            automaton.token_class,
+            config.temperature > 0,
+            config.seed,
+            state.number,
+            noise.GUMBEL + attempt,
+        )
+        path = automaton.path(tokens.tolist())
+        if path[-1] >= 0 and automaton.accepting[path[-1]]:
+            break
+    return _Draw(tokens, path, tries=attempt + 1)
+
+
+@njit(cache=True)
+def _independent_tokens(shifted, positions, allowed, token_class, noisy, seed, step, stream):  # type: ignore[no-untyped-def]
+    """Return each row's largest allowed logit plus Gumbel noise in float64 (none where not `noisy`): int32 `[rows]`."""
+    rows, vocab = shifted.shape
+    out = np.zeros(rows, np.int32)
+    for i in range(rows):
+        best = -np.inf
+        for v in range(vocab):
+            if allowed[i, token_class[v]] and shifted[i, v] > -np.inf:
+                x = np.float64(shifted[i, v])
+                if noisy:
+                    u = noise.uniform(seed, step, stream, positions[i] * vocab + v)
+                    x -= math.log(-math.log(u))
+                if x > best:
+                    best = x
+                    out[i] = v
+    return out
+
+
+def _classes(automaton: TokenAutomaton, token_ids: np.ndarray) -> np.ndarray:
+    """Class of each token; an id behind the vocabulary (a mask that was drawn or left) is dead."""
+    inside = token_ids < automaton.token_class.size
+    return np.where(inside, automaton.token_class[np.where(inside, token_ids, 0)], 0)
+
+
+def _top_tokens(found: Potential, marginals: Marginals) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the shown tokens of every position; a committed position shows its own."""
+    shape = (found.length, 2, TOP_TOKENS)
+    ids = np.full(shape, -1, np.int32)
+    log_p = np.full(shape, -np.inf, np.float32)
+    log_q = np.full(shape, -np.inf, np.float32)
+    ids[:, :, 0] = found.canvas[:, None]
+    log_p[:, :, 0] = 0.0
+    log_q[:, :, 0] = 0.0 if marginals.log_lift.max() > -np.inf else -np.inf
+    masked = found.masked
+    ids[masked], log_p[masked], log_q[masked] = kernels.top_tokens(
+        found.shifted, found.log_total, marginals.log_lift[masked], found.automaton.token_class, TOP_TOKENS
+    )
+    return ids, log_p, log_q
+
+
+def _no_midpoints(length: int, top: int) -> Midpoints:
+    nothing = np.full(length + 1, np.nan, np.float32)
+    ids = np.full((length + 1, top), -1, np.int32)
+    return midpoint.Midpoints(ids[:, 0], nothing, nothing, ids, np.zeros((length + 1, top), np.float32))
+
+
+def _check_length(automaton: TokenAutomaton, length: int) -> None:
+    accepted = automaton.accepted_lengths.up_to(max(4 * length, 256))
+    if accepted[length]:
+        return
+    lengths = np.flatnonzero(accepted)
+    below, above = lengths[lengths < length], lengths[lengths > length]
+    near = [f"{int(below[-1])} (below)"] if below.size else []
+    near += [f"{int(above[0])} (above)"] if above.size else []
+    if near:
+        raise EmptyLanguageError(
+            f"Nothing that this constraint accepts fills a canvas of {length} tokens exactly; the nearest accepted "
+            f"lengths are {' and '.join(near)}.",
+            "Set the length to one of them, or change the constraint.",
+        )
+    raise EmptyLanguageError(
+        f"Nothing that this constraint accepts fits: its shortest text needs more than {accepted.size - 1} tokens, and "
+        f"the canvas has {length}.",
+        "Shorten the constraint.",
+    )
+
+
+def _pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tuple[tuple[int, int], ...]:
+    placed: dict[int, int] = {}
+    for position, text in sorted(pins.items()):
+        token_ids = denoiser.encode(text).tolist()
+        if not token_ids:
+            raise PinError(f"The pin at position {position} has no text.", "Write it as POSITION=TEXT.")
+        if position < 0 or position + len(token_ids) > length:
+            raise PinError(
+                f"The pin {text!r} takes the positions {position} to {position + len(token_ids) - 1}, and the canvas has "
+                f"0 to {length - 1}.",
+                "Choose a position where it fits.",
+            )
+        for i, token_id in enumerate(token_ids, position):
+            if i in placed:
+                raise PinError(f"Two pins meet at position {i}.", "Move one of them.")
+            placed[i] = token_id
+    return tuple(sorted(placed.items()))
+
+
+def _check_pins(header: Header) -> None:
+    """Refuse pins that leave no accepted completion; name the first that is too much."""
+    automaton, config = header.automaton, header.config
+    edges = automaton.edges
+    possible = np.ones((config.length, edges.labels), bool)
+    for n, (position, token_id) in enumerate(config.pins):
+        token_class = automaton.token_class[token_id]
+        has = [
+            token_class in edges.label_class[edges.label_ptr[x] : edges.label_ptr[x + 1]]
+            for x in range(edges.labels)
+        ]
+        possible[position] = has
+        live_ptr, _ = kernels.live_states(
+            edges.ptr, edges.target, edges.label, automaton.start, automaton.accepting, possible
+        )
+        if live_ptr[-1] == 0:
+            written = (header.vocabulary.written(token_id) or b"").decode(errors="replace")
+            others = f" together with the {n} pins before it" if n else ""
+            raise PinError(
+                f"The pinned token {written!r} at position {position} contradicts the constraint{others}: no accepted "
+                f"text of {config.length} tokens has it there.",
+                "Remove the pin, move it, or change the constraint or the length.",
+            )

@@ -1,0 +1,153 @@
+"""A mean field typed in: the teacher's model, and the smallest reproduction of any bug."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ModelError
+from engine.vocabulary import Vocabulary
+
+_FORM = (
+    'Write {"tokens": ["0", ".", …], "eos": null, "mean_field": [[…], …]} with one row of probabilities a position, '
+    "or CSV with the tokens as header and one row a position."
+)
+MAX_ENTRIES = 10_000_000
+
+
+class Table:
+    """A mean field that does not depend on the canvas: fixed, or one matrix a step.
+
+    Attributes:
+        mean_field: float64 `[steps length vocab]`; the last matrix serves all later steps.
+    """
+
+    def __init__(self, name: str, vocabulary: Vocabulary, mean_field: np.ndarray, normalised: bool) -> None:
+        self.name = name
+        self.vocabulary = vocabulary
+        self.mean_field = mean_field
+        with np.errstate(divide="ignore"):
+            self._logits = np.log(mean_field)
+        self.facts: dict[str, Any] = {
+            "name": name,
+            "kind": "typed-in mean field",
+            "length": int(mean_field.shape[1]),
+            "rows_normalised": normalised,
+        }
+
+    def encode_prompt(self, prompt: str) -> np.ndarray:  # noqa: ARG002 - a table has no prompt
+        """Return no tokens: a table does not read."""
+        return np.zeros(0, np.int32)
+
+    def encode(self, text: str) -> np.ndarray:
+        """Split a text into the fewest tokens of the table.
+
+        Raises:
+            ModelError: no sequence of its tokens writes the text.
+        """
+        data = text.encode()
+        best: list[list[int] | None] = [[], *([None] * len(data))]
+        for stop in range(1, len(data) + 1):
+            for token_id, written in enumerate(self.vocabulary.token_bytes):
+                if written and data[:stop].endswith(written):
+                    before = best[stop - len(written)]
+                    if before is not None and (best[stop] is None or len(before) + 1 < len(best[stop] or ())):
+                        best[stop] = [*before, token_id]
+        found = best[len(data)]
+        if found is None:
+            raise ModelError(
+                f"No sequence of this table's tokens writes {text!r}.",
+                "Use text that its tokens can write, or add a token for it.",
+            )
+        return np.asarray(found, np.int32)
+
+    def logits(self, prompt_ids: np.ndarray, canvas: np.ndarray, step: int) -> np.ndarray:  # noqa: ARG002
+        """Return float64 `[length vocab]`: the log of the step's matrix, whatever the canvas."""
+        return self._logits[min(step, self._logits.shape[0] - 1)]
+
+
+def load(path: Path) -> Table:
+    """Read a typed-in mean field, JSON or CSV by the file's ending.
+
+    Raises:
+        ModelError: the file can't be read, or it isn't such a table.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8 text"
+        raise ModelError(f"The table {path} can't be read: {reason}.", "Check the path after 'table:'.") from error
+    return parse(text, f"table:{path}", as_csv=path.suffix.lower() == ".csv")
+
+
+def parse(text: str, name: str, *, as_csv: bool = False) -> Table:
+    """Read a typed-in mean field from its text."""
+    content = _from_csv(text, name) if as_csv else _from_json(text, name)
+    tokens = content.get("tokens")
+    if (
+        not isinstance(tokens, list)
+        or len(tokens) < 1
+        or not all(isinstance(t, str) and t for t in tokens)
+        or len(set(tokens)) < len(tokens)
+    ):
+        raise ModelError(f"The tokens of {name} are not a list of distinct, non-empty strings.", _FORM)
+    steps = content.get("steps", [content.get("mean_field")])
+    mean_field, normalised = _normalised(steps, tokens, name)
+    eos = content.get("eos")
+    if eos is not None and eos not in tokens:
+        raise ModelError(f"The EOS {eos!r} of {name} is not one of its tokens.", "Name one of them, or null.")
+    written = tuple(None if t == eos else t.encode() for t in tokens)
+    eos_ids = () if eos is None else (tokens.index(eos),)
+    # A table has no mask of its own: the id behind the last token stands on masked positions.
+    return Table(name, Vocabulary(written, eos_ids, len(tokens)), mean_field, normalised)
+
+
+def _from_json(text: str, name: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise ModelError(f"{name} isn't JSON: {error}.", _FORM) from error
+    if not isinstance(content, dict) or not ({"mean_field", "steps"} & content.keys()):
+        raise ModelError(f"{name} has no 'mean_field' and no 'steps'.", _FORM)
+    return content
+
+
+def _from_csv(text: str, name: str) -> dict[str, Any]:
+    rows = [row for row in csv.reader(io.StringIO(text)) if row]
+    if len(rows) < 2:
+        raise ModelError(f"{name} has {len(rows)} lines, and a table needs a header and a row.", _FORM)
+    try:
+        return {"tokens": rows[0], "mean_field": [[float(x) for x in row] for row in rows[1:]]}
+    except ValueError as error:
+        raise ModelError(f"{name} has an entry that isn't a number ({error}).", _FORM) from error
+
+
+def _normalised(steps: Any, tokens: list[str], name: str) -> tuple[np.ndarray, bool]:
+    """Check the matrices and scale each row to sum 1; say whether any row needed it."""
+    for t, matrix in enumerate(steps if isinstance(steps, list) else [None]):
+        if not isinstance(matrix, list) or not matrix or len(matrix) != len(steps[0]):
+            raise ModelError(f"Matrix {t} of {name} isn't a list of as many rows as the first.", _FORM)
+        for i, row in enumerate(matrix):
+            if not isinstance(row, list) or len(row) != len(tokens):
+                count = len(row) if isinstance(row, list) else "no"
+                raise ModelError(
+                    f"Row {i} of {name} has {count} entries, and there are {len(tokens)} tokens.", _FORM
+                )
+            good = [isinstance(x, int | float) and math.isfinite(x) and x >= 0 for x in row]
+            if not all(good) or sum(row) <= 0:
+                bad = row[good.index(False)] if not all(good) else "only zeros"
+                raise ModelError(
+                    f"Row {i} of {name} is not a distribution: it has {bad}.",
+                    "Give every token a probability of 0 or more, and some token more than 0.",
+                )
+    if not steps or len(steps) * len(steps[0]) * len(tokens) > MAX_ENTRIES:
+        raise ModelError(f"{name} has no matrix, or more than {MAX_ENTRIES:,} entries.", _FORM)
+    mean_field = np.asarray(steps, np.float64)
+    sums = mean_field.sum(axis=2, keepdims=True)
+    return mean_field / sums, bool(np.abs(sums - 1).max() > 1e-9)
