@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,25 @@ class Place:
         shown = text[cut : cut + width]
         carets = max(1, min(carets, len(shown) - (left - cut)))
         return f"  {shown}\n  {' ' * (left - cut)}{'^' * carets}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a constraint that its author should know, and that is no reason to refuse it.
+
+    Attributes:
+        code: stable name of the kind of finding.
+        severity: `info` or `warning`.
+        where: the place in the source.
+        message: one sentence.
+        fixes: what to write instead, if anything.
+    """
+
+    code: str
+    severity: Literal["info", "warning"]
+    where: Place
+    message: str
+    fixes: tuple[str, ...] = ()
 
 
 class InputError(ValueError):
