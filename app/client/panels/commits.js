@@ -1,0 +1,56 @@
+// What was committed, in which order, with both confidences, and what the other confidence would have taken.
+
+import {el, number, visible, cut} from '../draw.js';
+
+export function create(go) {
+  const body = el('tbody'), other = el('th', {scope: 'col'});
+  const element = el('div', {class: 'ds-commits', tabindex: 0}, el('table', {}, el('thead', {}, el('tr', {},
+    el('th', {scope: 'col', text: 'step'}), el('th', {scope: 'col', text: 'pos'}), el('th', {scope: 'col', text: 'token'}), el('th', {scope: 'col', text: 'Mar'}), el('th', {scope: 'col', text: 'Mf'}), other)), body));
+  let key = '', groups = [], marked = null;
+  body.addEventListener('click', event => {
+    const row = event.target.closest('[data-step]');
+    if (row) go({step: +row.dataset.step, position: +row.dataset.i});
+  });
+
+  function build(run) {
+    const rows = [];
+    groups = [];
+    const rival = run.config.confidence === 'mar' ? 'Mf' : 'Mar';
+    other.textContent = `${rival} would take`;
+    for (let t = 0; t < run.count; t++) {
+      const taken = [], instead = [];
+      for (let i = 0; i < run.length; i++) {
+        if (run.at('committed', t, i)) taken.push(i);
+        else if (run.rival(t, i)) instead.push(i);
+      }
+      const same = taken.filter(i => run.at(run.config.confidence === 'mar' ? 'committed_mf' : 'committed_mar', t, i));
+      groups.push([]);
+      taken.forEach((i, k) => {
+        const row = el('tr', {'data-step': t, 'data-i': i}, el('td', {text: k ? '' : `${t + 1}`}), el('td', {text: `${i}`}),
+          el('td', {class: 'ds-mono', text: cut(visible(run.text(run.drawn(t, i))), 16)}), el('td', {class: 'q', text: number(run.at('confidence_mar', t, i))}), el('td', {class: 'p', text: number(run.at('confidence_mf', t, i))}),
+          el('td', {text: k ? '' : instead.length ? instead.join(', ') : same.length === taken.length ? '=' : ''}));
+        groups[t].push(row);
+        rows.push(row);
+      });
+    }
+    body.replaceChildren(...rows);
+  }
+
+  function update({run, step, changed}) {
+    if (changed && key !== `${run.id} ${run.count}`) {
+      key = `${run.id} ${run.count}`;
+      build(run);
+      marked = null;
+    }
+    if (marked === step) return;
+    body.querySelectorAll('.now').forEach(row => row.classList.remove('now'));
+    groups[step]?.forEach(row => row.classList.add('now'));
+    const first = groups[step]?.[0];
+    if (first) {
+      const head = element.querySelector('thead').offsetHeight, y = first.offsetTop;
+      if (y < element.scrollTop + head || y + first.offsetHeight > element.scrollTop + element.clientHeight) element.scrollTop = y - element.clientHeight / 2;
+    }
+    marked = step;
+  }
+  return {element, update};
+}

@@ -1,0 +1,169 @@
+// Step by position: how each position's numbers went until it was committed, and what was committed when.
+
+import {el, prepare, axis, alpha, cividis, CIVIDIS_CSS, inkOn, hatch, ring, diamond, clamp, niceStep, niceTop, number, visible, cut} from '../draw.js';
+
+export const QUANTITIES = {
+  mar: {name: 'Mar', what: 'constrained confidence of the drawn token', top: () => 1, of: (run, t, i) => run.at('confidence_mar', t, i)},
+  mf: {name: 'Mf', what: 'unconstrained confidence of the drawn token', top: () => 1, of: (run, t, i) => run.at('confidence_mf', t, i)},
+  q: {name: 'Entropy of q', unit: 'nats', what: 'entropy of the posterior', top: run => niceTop(run.top.entropy), of: (run, t, i) => run.at('entropy_posterior', t, i)},
+  p: {name: 'Entropy of p', unit: 'nats', what: 'entropy of the mean field', top: run => niceTop(run.top.entropy), of: (run, t, i) => run.at('entropy_mean_field', t, i)},
+  kl: {name: 'KL(q‖p)', unit: 'nats', what: 'how far the constraint moved this position', top: run => niceTop(run.top.kl), of: (run, t, i) => run.at('kl', t, i)},
+  forbidden: {name: 'Forbidden mass', what: 'mean-field mass of tokens that no accepted completion can use here', top: () => 1, of: (run, t, i) => run.at('forbidden_mass', t, i)},
+  commit: {name: 'Commit time', unit: 'step', what: 'the step that committed the position', top: run => run.steps, of: (run, t, i) => run.commitStep[i] + 1},
+};
+
+export function create(go, tip) {
+  const element = el('div', {class: 'ds-looms'});
+  const select = el('select', {class: 'ds-select', 'aria-label': 'Quantity of the map'},
+    ...Object.entries(QUANTITIES).map(([key, {name}]) => el('option', {value: key, text: name})));
+  select.addEventListener('change', () => go({metric: select.value}));
+  const scale = el('span', {class: 'ds-scale'}), low = el('span', {text: '0'}), high = el('span');
+  scale.style.background = CIVIDIS_CSS;
+  const legend = el('span', {class: 'ds-legend'}, low, scale, high);
+  const sides = {a: one('a'), b: one('b')};
+
+  function one(name) {
+    const base = el('canvas', {class: 'ds-layer'}), over = el('canvas', {class: 'ds-layer over'});
+    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'img'}, base, over);
+    const s = {name, base, over, box, drawn: 0, key: '', geometry: null};
+    const where = event => {
+      const {left, top} = box.getBoundingClientRect(), {x, rows} = {x: event.clientX - left, rows: event.clientY - top - s.top};
+      return {position: s.x.at(x), step: clamp(Math.floor(rows / s.rowH), 0, s.run.last)};
+    };
+    let dragging = false;
+    over.addEventListener('pointerdown', event => { dragging = true; over.setPointerCapture(event.pointerId); go({...where(event), side: name}); });
+    over.addEventListener('pointerup', () => { dragging = false; });
+    over.addEventListener('pointermove', event => {
+      const at = where(event);
+      if (dragging) return go({...at, side: name});
+      const run = s.run, id = run.drawn(at.step, at.position), value = s.quantity.of(run, at.step, at.position);
+      tip.show(event, [
+        `step ${at.step + 1}, position ${at.position}`,
+        `${run.masked(at.step, at.position) ? run.at('committed', at.step, at.position) ? 'committed now' : 'masked, drawn' : `committed at step ${run.commitStep[at.position] + 1}`}: ${cut(visible(run.text(id)), 40)}`,
+        Number.isFinite(value) && run.masked(at.step, at.position) ? `${s.quantity.name} ${number(value)}` : null]);
+    });
+    over.addEventListener('pointerleave', tip.hide);
+    return s;
+  }
+
+  function draw(s, run, view, width) {
+    const quantity = QUANTITIES[view.metric], {colours} = view;
+    const compact = width < 500;
+    s.run = run;
+    s.quantity = quantity;
+    s.top = 4;
+    s.x = axis(run.length, width);
+    s.rowH = clamp(Math.floor(240 / run.steps), 2, 20);
+    if (run.steps > 120) s.rowH = Math.max(1, 260 / run.steps);
+    const height = s.top + run.steps * s.rowH + 18;
+    s.height = height;
+    const top = view.compare ? Math.max(quantity.top(view.a), quantity.top(view.b)) : quantity.top(run);
+    const key = [run.id, view.metric, top, width, view.theme, view.metric === 'commit' ? run.count : 0].join();
+    let c;
+    if (key !== s.key || s.drawn > run.count) {
+      c = prepare(s.base, width, height);
+      s.key = key;
+      s.drawn = 0;
+      s.pattern = hatch(c, alpha(colours.muted, 0.55));
+      axes(c, s, run, colours, compact);
+    } else c = s.base.getContext('2d');
+    const {x, rowH} = s, label = x.cell >= 26 && rowH >= 14;
+    c.font = `11px ${colours.mono}`;
+    c.textBaseline = 'middle';
+    for (let t = s.drawn; t < run.count; t++) {
+      const y0 = Math.round(s.top + t * rowH), y1 = Math.round(s.top + (t + 1) * rowH);
+      for (let i = 0; i < run.length; i++) {
+        const x0 = Math.round(x.x(i)), x1 = Math.round(x.x(i + 1)), w = Math.max(1, x1 - x0), h = Math.max(1, y1 - y0);
+        const gap = w > 5 && h > 4 ? 1 : 0;
+        const masked = run.masked(t, i), now = run.at('committed', t, i);
+        const commit = run.commitStep[i], at = masked ? t : commit;
+        const value = view.metric === 'commit' ? masked && !now ? NaN : commit + 1 : at >= 0 ? quantity.of(run, at, i) : NaN;
+        const colour = Number.isFinite(value) ? cividis(value / top) : value === Infinity ? cividis(1) : null;
+        if (!masked) {
+          if (colour) { c.fillStyle = `rgba(${colour},0.22)`; c.fillRect(x0, y0, w - gap, h - gap); }
+          continue;
+        }
+        c.fillStyle = colour ? `rgb(${colour})` : s.pattern;
+        c.fillRect(x0, y0, w - gap, h - gap);
+        if (now) ring(c, x0 + 1, y0 + 1, w - gap - 2, h - gap - 2);
+        else if (w > 6 && h > 6 && run.rival(t, i)) {
+          c.strokeStyle = colour ? inkOn(colour) : colours.p;
+          c.lineWidth = 1;
+          diamond(c, x1 - gap - 4.5, y0 + 4.5, 2.5);
+          c.stroke();
+        }
+        if (label) {
+          c.fillStyle = colour ? inkOn(colour) : colours.ink;
+          const fits = Math.floor((w - 7) / 6.7);
+          c.fillText(cut(visible(run.text(run.drawn(t, i))), fits), x0 + 4, y0 + h / 2 + 0.5);
+        }
+      }
+    }
+    s.drawn = run.count;
+    s.box.setAttribute('aria-label', `${quantity.name} by step and position of run ${s.name.toUpperCase()}`);
+  }
+
+  function axes(c, s, run, colours, compact) {
+    const {x, rowH} = s, bottom = s.top + run.steps * rowH;
+    c.strokeStyle = colours.line;
+    c.lineWidth = 1;
+    c.strokeRect(Math.round(x.x(0)) - 0.5, s.top - 0.5, Math.round(x.cell * run.length) + 1, Math.round(run.steps * rowH) + 1);
+    c.font = `11px ${colours.sans}`;
+    c.fillStyle = colours.muted;
+    c.textBaseline = 'middle';
+    c.textAlign = 'right';
+    const every = niceStep(run.steps, run.steps * rowH, 15);
+    for (let t = 0; t < run.steps; t += every) c.fillText(`${t + 1}`, x.left - 6, s.top + (t + 0.5) * rowH);
+    c.textAlign = 'center';
+    c.textBaseline = 'top';
+    const step = niceStep(run.length, run.length * x.cell, compact ? 34 : 26);
+    for (let i = 0; i < run.length; i += step) c.fillText(`${i}`, x.x(i + 0.5), bottom + 4);
+    c.textAlign = 'left';
+    const block = run.config.block_length;
+    c.strokeStyle = colours.ink;
+    for (let i = block; i < run.length; i += block) {
+      c.beginPath();
+      c.moveTo(Math.round(x.x(i)) - 0.5, s.top);
+      c.lineTo(Math.round(x.x(i)) - 0.5, bottom);
+      c.stroke();
+    }
+  }
+
+  function cursor(s, view) {
+    const {run, x, rowH} = s, c = prepare(s.over, x.width, s.height), t = Math.min(view.step, run.last);
+    const left = Math.round(x.x(0)), width = Math.round(x.cell * run.length), y = Math.round(s.top + t * rowH), h = Math.max(2, Math.round(rowH) - 1);
+    c.strokeStyle = view.colours.ink;
+    c.lineWidth = 1;
+    c.strokeRect(left - 1.5, y - 0.5, width + 3, h + 1);
+    c.fillStyle = view.colours.ink;
+    c.beginPath();
+    c.moveTo(left - 3, y + h / 2); c.lineTo(left - 8, y + h / 2 - 4); c.lineTo(left - 8, y + h / 2 + 4);
+    c.fill();
+    if (view.position < run.length) {
+      const px = Math.round(x.x(view.position)), w = Math.max(2, Math.round(x.cell) - (x.cell > 5 ? 1 : 0));
+      c.fillStyle = alpha(view.colours.ink, 0.12);
+      c.fillRect(px, s.top, w, run.steps * rowH);
+      c.strokeStyle = '#fff';
+      c.lineWidth = 4;
+      c.strokeRect(px - 0.5, y - 0.5, w + 1, h + 1);
+      c.strokeStyle = '#111';
+      c.lineWidth = 2;
+      c.strokeRect(px - 0.5, y - 0.5, w + 1, h + 1);
+    }
+  }
+
+  function update(view) {
+    const shown = [['a', view.a], ['b', view.b]].filter(([, run]) => run && run.count);
+    if (view.changed) {
+      element.replaceChildren(...shown.map(([name]) => sides[name].box));
+      element.classList.toggle('two', shown.length > 1);
+      select.value = view.metric;
+      const quantity = QUANTITIES[view.metric], top = Math.max(...shown.map(([, run]) => quantity.top(run)));
+      high.textContent = `${top}${quantity.unit ? ` ${quantity.unit}` : ''}`;
+      legend.title = quantity.what;
+      for (const [name, run] of shown) draw(sides[name], run, view, Math.floor(sides[name].box.clientWidth));
+    }
+    for (const [name] of shown) cursor(sides[name], view);
+  }
+  return {element, update, select, legend};
+}

@@ -1,0 +1,77 @@
+// Steps as lanes under a playhead: log Z, commits, where the confidences disagree, draws that were not accepted.
+
+import {el, prepare, alpha, diamond, clamp, number} from '../draw.js';
+
+export function create(go) {
+  const canvas = el('canvas', {class: 'ds-lanes', 'aria-hidden': 'true'});
+  const range = el('input', {type: 'range', min: 0, max: 0, value: 0, class: 'ds-range', 'aria-label': 'Denoising step'});
+  const track = el('div', {class: 'ds-track'}, canvas, range);
+  const label = el('output', {class: 'ds-step'});
+  const button = (text, title, act) => el('button', {type: 'button', class: 'ds-icon', title, 'aria-label': title, text, onclick: act});
+  const element = el('div', {class: 'ds-transport'},
+    el('div', {class: 'ds-buttons'},
+      button('⏮', 'First step (Home)', () => go({step: 0})), button('◀', 'Step back (←)', () => go({by: -1})),
+      button('▶', 'Step on (→)', () => go({by: 1})), button('⏭', 'Last step (End)', () => go({step: Infinity}))),
+    track, label);
+  range.addEventListener('input', () => go({step: +range.value}));
+  const THUMB = 11;
+  let height = 46;
+
+  function draw({run, other, colours}) {
+    const width = track.clientWidth, cell = width / run.steps;
+    const c = prepare(canvas, width, height);
+    // The playhead's centre runs from the middle of the first cell to the middle of the last.
+    range.style.left = `${cell / 2 - THUMB / 2}px`;
+    range.style.width = `${width - cell + THUMB}px`;
+    range.max = run.steps - 1;
+    const base = height - 3, bars = 15, line = {top: 7, bottom: height - bars - 8};
+    const most = Math.max(1, ...Array.from({length: run.count}, (_, t) => run.commits(t)));
+    c.fillStyle = alpha(colours.muted, 0.4);
+    for (let t = 0; t < run.count; t++) {
+      const h = run.commits(t) / most * bars;
+      c.fillRect(t * cell + Math.min(1, cell * 0.1), base - h, Math.max(1, cell - Math.min(2, cell * 0.2)), h);
+    }
+    c.fillStyle = colours.line;
+    c.fillRect(0, base, width, 1);
+    const shown = other ? [[other, colours.muted, true], [run, colours.q, false]] : [[run, colours.q, false]];
+    let low = -1e-9;
+    for (const [r] of shown) for (let t = 0; t < r.count; t++) { const z = r.at('log_partition', t); if (z > -Infinity) low = Math.min(low, z); }
+    for (const [r, colour, dashed] of shown) {
+      c.strokeStyle = colour;
+      c.lineWidth = 1.5;
+      c.setLineDash(dashed ? [4, 3] : []);
+      c.beginPath();
+      let pen = false;
+      for (let t = 0; t < r.count; t++) {
+        const z = r.at('log_partition', t), x = (t + 0.5) * width / r.steps;
+        if (z === -Infinity) { pen = false; continue; }
+        const y = line.top + z / low * (line.bottom - line.top);
+        if (pen) c.lineTo(x, y); else c.moveTo(x, y);
+        pen = true;
+      }
+      c.stroke();
+    }
+    c.setLineDash([]);
+    for (let t = 0; t < run.count; t++) {
+      const x = (t + 0.5) * cell;
+      if (run.disagrees(t)) { c.strokeStyle = colours.p; c.lineWidth = 1; diamond(c, x, base - bars - 4, 3); c.stroke(); }
+      if (run.at('log_partition', t) === -Infinity || !run.drawnAccepted[t]) {
+        c.strokeStyle = colours.error;
+        c.lineWidth = 1.5;
+        c.beginPath();
+        c.moveTo(x - 3, 2); c.lineTo(x + 3, 8); c.moveTo(x + 3, 2); c.lineTo(x - 3, 8);
+        c.stroke();
+      }
+    }
+  }
+
+  function update(view) {
+    const {run, step} = view;
+    if (view.changed) draw(view);
+    range.value = step;
+    range.setAttribute('aria-valuetext', `step ${step + 1} of ${run.steps}`);
+    label.replaceChildren(el('b', {text: `${step + 1}`}), ` / ${run.steps}`,
+      el('span', {class: 'ds-z', text: `log Z ${number(run.at('log_partition', step))}`, title: 'Log probability, in nats, that an unconstrained draw of this step would be accepted'}));
+  }
+  return {element, update, clamp};
+}

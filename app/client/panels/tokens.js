@@ -1,0 +1,65 @@
+// The canvas as text: what stands, what was committed just now, what the joint draw has where it is still masked.
+
+import {el, visible, cut} from '../draw.js';
+
+const LONGEST = 24;
+
+export function create(go) {
+  const element = el('div', {class: 'ds-texts'});
+  const sides = {};
+
+  function side(name) {
+    if (sides[name]) return sides[name];
+    const grid = el('div', {class: 'ds-tokens', role: 'listbox', 'aria-label': `Canvas of run ${name.toUpperCase()}`});
+    const text = el('span', {class: 'ds-value'}), verdict = el('span', {class: 'ds-verdict'});
+    const badge = el('span', {class: 'ds-badge', text: name.toUpperCase()});
+    const box = el('div', {class: 'ds-text', 'data-side': name}, badge, grid, el('div', {class: 'ds-draw'}, el('span', {class: 'ds-label', text: 'joint draw'}), text, verdict));
+    grid.addEventListener('click', event => {
+      const chip = event.target.closest('[data-i]');
+      if (chip) go({position: +chip.dataset.i, side: name});
+    });
+    return sides[name] = {name, grid, text, verdict, box, badge, chips: []};
+  }
+
+  function fill(s, run, view) {
+    const {step, position} = view, beside = view.compare && (s.name === 'a' ? view.b : view.a);
+    while (s.chips.length > run.length) s.chips.pop().remove();
+    while (s.chips.length < run.length) {
+      const chip = el('button', {type: 'button', class: 'ds-token', role: 'option', 'data-i': s.chips.length, tabindex: -1});
+      s.chips.push(chip);
+      s.grid.append(chip);
+    }
+    const t = Math.min(step, run.last), rows = {canvas: run.row('canvas', t), drawn: run.row('drawn', t), committed: run.row('committed', t)};
+    for (let i = 0; i < run.length; i++) {
+      const chip = s.chips[i], id = rows.drawn[i], masked = rows.canvas[i] === run.head.mask_id;
+      const state = masked ? rows.committed[i] ? 'now' : 'masked' : 'fixed';
+      const other = beside && beside.count && i < beside.length ? beside.text(beside.drawn(Math.min(step, beside.last), i)) : null;
+      const text = run.text(id);
+      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : ''}`;
+      if (chip.token !== id || chip.flags !== flags) {
+        chip.token = id;
+        chip.flags = flags;
+        chip.textContent = run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
+        chip.dataset.state = state;
+        for (const name of ['rival', 'differs', 'special', 'here']) chip.classList.toggle(name, flags.split('|').includes(name));
+        chip.tabIndex = i === position ? 0 : -1;
+        chip.setAttribute('aria-selected', i === position);
+        chip.title = `position ${i}, ${state === 'fixed' ? `committed at step ${run.commitStep[i] + 1}` : state === 'now' ? 'committed now' : 'masked; this is the draw'}`;
+      }
+      chip.classList.toggle('break', /\n/.test(text));
+    }
+    s.text.textContent = visible(run.drawnTexts[t]) || '(nothing)';
+    const accepted = run.drawnAccepted[t];
+    s.verdict.textContent = run.config.kind === null ? 'no constraint' : accepted ? '✓ accepted' : '✕ not accepted';
+    s.verdict.dataset.accepted = accepted;
+    s.badge.hidden = !view.compare;
+    s.box.classList.toggle('active', view.compare && view.side === s.name);
+  }
+
+  function update(view) {
+    const shown = [['a', view.a], ['b', view.b]].filter(([, run]) => run && run.count);
+    if (view.changed) element.replaceChildren(...shown.map(([name]) => side(name).box));
+    for (const [name, run] of shown) fill(side(name), run, view);
+  }
+  return {element, update};
+}

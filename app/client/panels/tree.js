@@ -1,0 +1,79 @@
+// The midpoint tree as an icicle over the same positions: a row is a level, a segment the span whose midpoint was drawn.
+
+import {el, prepare, axis, alpha, number, probability} from '../draw.js';
+import {spanOf} from '../run.js';
+
+export function create(go, tip) {
+  const canvas = el('canvas', {class: 'ds-layer'});
+  const plot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Midpoint tree'}, canvas);
+  const note = el('p', {class: 'ds-note', hidden: true});
+  const element = el('div', {}, plot, note);
+  let x, rowH, now;
+
+  const find = event => {
+    const {left, top} = plot.getBoundingClientRect(), level = Math.floor((event.clientY - top - 2) / rowH), at = (event.clientX - left - x.left) / x.cell;
+    if (!now) return null;
+    for (let m = 1; m <= now.length; m++) {
+      const span = spanOf(m, now.length);
+      if (span.level === level && at >= span.start && at < span.stop) return {m, ...span};
+    }
+    return null;
+  };
+  canvas.addEventListener('click', event => { const found = find(event); if (found) go({node: found.m, position: Math.min(found.m, now.length - 1)}); });
+  canvas.addEventListener('pointermove', event => {
+    const found = find(event);
+    if (!found) return tip.hide();
+    const {run, step} = now;
+    tip.show(event, [found.m === now.length ? 'the end, given the start' : `boundary ${found.m}, given ${found.start} and ${found.stop}`,
+      `state ${run.at('path', step, found.m)} drawn with probability ${probability(Math.exp(run.at('midpoint_log_probability', step, found.m)))}`,
+      `entropy ${number(run.at('midpoint_entropy', step, found.m))} nats`]);
+  });
+  canvas.addEventListener('pointerleave', tip.hide);
+
+  function update({run, step, colours, node, position}) {
+    const length = run.length, width = plot.parentElement.clientWidth;
+    const has = !Number.isNaN(run.at('midpoint_entropy', step, length));
+    plot.hidden = !has;
+    note.hidden = has;
+    now = has ? {run, step, length} : null;
+    if (!has) {
+      note.textContent = `The sampler “${run.config.sampler}” draws no midpoints. Choose midpoint or tree to see them.`;
+      return;
+    }
+    x = axis(length, width);
+    const levels = spanOf(1, length).level + (length > 1 ? 1 : 0) || 1;
+    rowH = Math.max(14, Math.min(20, 130 / levels));
+    const c = prepare(canvas, width, levels * rowH + 4);
+    c.font = `11px ${colours.mono}`;
+    c.textBaseline = 'middle';
+    c.textAlign = 'center';
+    for (let m = 1; m <= length; m++) {
+      const {start, stop, level} = spanOf(m, length);
+      const x0 = Math.round(x.x(start)), x1 = Math.round(x.x(stop)), y = Math.round(2 + level * rowH), w = x1 - x0, h = Math.round(rowH) - 1;
+      const entropy = run.at('midpoint_entropy', step, m), strength = Math.min(1, entropy / Math.log(8));
+      // A choice of one is plain, so that real choices stand out.
+      c.fillStyle = strength > 1e-6 ? alpha(colours.q, 0.12 + 0.88 * strength) : colours.wash;
+      c.fillRect(x0, y, Math.max(1, w - 1), h);
+      const middle = m === length ? (x0 + x1) / 2 : x.x(m);
+      if (w >= 22) {
+        c.fillStyle = strength > 0.45 ? colours.paper : colours.ink;
+        const state = run.at('path', step, m), text = state === run.head.end ? 'end' : `${state}`;
+        c.fillText(text, Math.min(Math.max(middle, x0 + 9), x1 - 9), y + h / 2 + 0.5);
+      }
+      if (node === m) {
+        c.strokeStyle = colours.ink;
+        c.lineWidth = 2;
+        c.strokeRect(x0 + 1, y + 1, w - 3, h - 2);
+      }
+    }
+    c.fillStyle = alpha(colours.ink, 0.12);
+    c.fillRect(Math.round(x.x(position)), 0, Math.max(2, Math.round(x.cell)), levels * rowH + 4);
+    c.textAlign = 'right';
+    c.fillStyle = colours.muted;
+    c.font = `11px ${colours.sans}`;
+    c.fillText('end', x.left - 6, 2 + rowH / 2);
+    for (let level = 1; level < levels; level++) c.fillText(`${level}`, x.left - 6, 2 + (level + 0.5) * rowH);
+    c.textAlign = 'left';
+  }
+  return {element, update};
+}

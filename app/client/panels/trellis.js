@@ -1,0 +1,123 @@
+// The automaton unrolled over the boundaries: posterior of each state, what is live, and the path of the draw.
+
+import {el, prepare, axis, alpha, clamp, rgb, probability} from '../draw.js';
+import {spanOf} from '../run.js';
+
+const MOST_ROWS = 200;
+
+export function create(go, tip) {
+  const canvas = el('canvas', {class: 'ds-layer'}), image = document.createElement('canvas');
+  const plot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Trellis of states by boundary'}, canvas);
+  const note = el('p', {class: 'ds-note'});
+  const element = el('div', {}, plot, note);
+  let x, rowH, rows, now;
+  const top = 4;
+
+  const find = event => {
+    if (!now) return null;
+    const {left, top: y} = plot.getBoundingClientRect(), row = Math.floor((event.clientY - y - top) / rowH);
+    return row >= 0 && row < rows.length ? {boundary: x.boundaryAt(event.clientX - left), state: rows[row]} : null;
+  };
+  canvas.addEventListener('click', event => {
+    const found = find(event);
+    if (found) go({state: found.state, position: Math.min(found.boundary, now.run.length - 1)});
+  });
+  canvas.addEventListener('pointermove', event => {
+    const found = find(event);
+    if (!found) return tip.hide();
+    const {run, detail} = now, known = detail.statesAt(found.boundary).find(([q]) => q === found.state);
+    const live = detail.isLive(found.boundary, found.state);
+    tip.show(event, [`state ${found.state === run.head.end ? 'end' : found.state} at boundary ${found.boundary}`,
+      known ? `posterior ${probability(known[1])}` : live ? 'live; not among the states listed here' : 'not live: no accepted completion passes here']);
+  });
+  canvas.addEventListener('pointerleave', tip.hide);
+
+  function rowsOf(run, detail) {
+    if (run.states <= MOST_ROWS) return Array.from(run.order);
+    const mass = new Map();
+    for (let b = 0; b <= run.length; b++) for (const [q, p] of detail.statesAt(b)) mass.set(q, (mass.get(q) ?? 0) + p);
+    const best = [...mass].sort((a, b) => b[1] - a[1]).slice(0, MOST_ROWS).map(([q]) => q);
+    return best.sort((a, b) => run.rank[a] - run.rank[b]);
+  }
+
+  function update({run, step, detail, colours, node, position, state}) {
+    if (!detail) { if (now && now.run === run) element.classList.add('waiting'); return; }
+    element.classList.remove('waiting');
+    now = {run, step, detail};
+    rows = rowsOf(run, detail);
+    const width = element.clientWidth, length = run.length, n = rows.length;
+    x = axis(length, width);
+    rowH = clamp(190 / n, 1, 15);
+    if (n > 60) rowH = Math.max(rowH, 2);
+    const height = top * 2 + n * rowH + 14, row = new Map(rows.map((q, r) => [q, r]));
+    const c = prepare(canvas, width, height);
+    image.width = length + 1;
+    image.height = n;
+    const pixels = new ImageData(length + 1, n), [r0, g0, b0] = rgb(colours.q);
+    const put = (b, r, a) => { const at = 4 * (r * (length + 1) + b); pixels.data[at] = r0; pixels.data[at + 1] = g0; pixels.data[at + 2] = b0; pixels.data[at + 3] = a; };
+    for (let b = 0; b <= length; b++) {
+      for (let r = 0; r < n; r++) if (detail.isLive(b, rows[r])) put(b, r, 22);
+      for (const [q, p] of detail.statesAt(b)) if (row.has(q) && p > 0) put(b, row.get(q), 40 + 215 * p);
+    }
+    const ic = image.getContext('2d');
+    ic.putImageData(pixels, 0, 0);
+    c.imageSmoothingEnabled = false;
+    // States sit on boundaries, so a column is centred on the line between two positions.
+    const columnW = x.cell >= 9 ? Math.min(18, Math.round(x.cell * 0.62)) : x.cell;
+    for (let b = 0; b <= length; b++) c.drawImage(image, b, 0, 1, n, x.x(b) - columnW / 2, top, columnW, n * rowH);
+    c.fillStyle = alpha(colours.ink, 0.12);
+    c.fillRect(x.x(position), top, Math.max(2, x.cell), n * rowH);
+    c.strokeStyle = colours.line;
+    c.lineWidth = 1;
+    c.strokeRect(Math.round(x.x(0) - columnW / 2) - 1.5, top - 1.5, Math.round(x.cell * length + columnW) + 3, Math.round(n * rowH) + 3);
+    const y = q => top + (row.get(q) + 0.5) * rowH;
+    if (node !== null && node <= length && node > 0) {
+      const {start, stop} = spanOf(node, length);
+      c.strokeStyle = colours.q;
+      c.setLineDash([2, 2]);
+      for (const b of [start, node, stop]) { c.beginPath(); c.moveTo(x.x(b), top); c.lineTo(x.x(b), top + n * rowH); c.stroke(); }
+      c.setLineDash([]);
+    }
+    if (state !== null && row.has(state)) {
+      c.fillStyle = alpha(colours.ink, 0.1);
+      c.fillRect(x.left - columnW / 2, top + row.get(state) * rowH, x.cell * length + columnW, Math.max(1, rowH));
+    }
+    const path = run.row('path', step);
+    c.lineJoin = 'round';
+    for (const [colour, lineWidth] of [[colours.paper, 3.5], [colours.ink, 1.5]]) {
+      c.strokeStyle = colour;
+      c.lineWidth = lineWidth;
+      c.beginPath();
+      let pen = false;
+      for (let b = 0; b <= length; b++) {
+        if (path[b] < 0 || !row.has(path[b])) { pen = false; continue; }
+        if (pen) c.lineTo(x.x(b), y(path[b])); else c.moveTo(x.x(b), y(path[b]));
+        pen = true;
+      }
+      c.stroke();
+    }
+    const lost = path.indexOf(-1);
+    if (lost > 0 && row.has(path[lost - 1])) {
+      c.strokeStyle = colours.error;
+      c.lineWidth = 2;
+      const cx = x.x(lost - 0.5), cy = y(path[lost - 1]);
+      c.beginPath(); c.moveTo(cx - 4, cy - 4); c.lineTo(cx + 4, cy + 4); c.moveTo(cx + 4, cy - 4); c.lineTo(cx - 4, cy + 4); c.stroke();
+    }
+    if (x.cell >= 7 && rowH >= 4) {
+      c.fillStyle = colours.ink;
+      for (let b = 0; b <= length; b++) if (path[b] >= 0 && row.has(path[b])) { c.beginPath(); c.arc(x.x(b), y(path[b]), 2.5, 0, 7); c.fill(); }
+    }
+    c.font = `11px ${colours.mono}`;
+    c.fillStyle = colours.muted;
+    c.textAlign = 'right';
+    c.textBaseline = 'middle';
+    const every = Math.max(1, Math.ceil(12 / rowH));
+    for (let r = 0; r < n; r += every) c.fillText(rows[r] === run.head.end ? 'end' : `${rows[r]}`, x.left - columnW / 2 - 5, top + (r + 0.5) * rowH);
+    c.textAlign = 'left';
+    const left = run.at('log_partition', step) === -Infinity;
+    note.textContent = left ? 'Nothing that the constraint accepts agrees with what is committed: no state is live.'
+      : n < run.states ? `${n} of ${run.states} states, those with the most posterior mass at this step.` : '';
+    note.hidden = !note.textContent;
+  }
+  return {element, update};
+}

@@ -1,0 +1,57 @@
+"""The gallery: runs that were recorded with the real engine and open at once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from engine import trace
+
+FOLDER = Path(__file__).parents[1] / "assets" / "examples"
+
+
+@dataclass(frozen=True)
+class Example:
+    """One card of the gallery.
+
+    Attributes:
+        name: by which the page and its links call it.
+        title: of the card.
+        what: one sentence, what there is to see.
+        files: one recorded trace, or two to be seen side by side.
+        step: that it opens at; counted from the end where negative.
+        position: that it opens at.
+    """
+
+    name: str
+    title: str
+    what: str
+    files: tuple[str, ...]
+    step: int = 0
+    position: int = 0
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """Ids of its runs, the same in every session and process."""
+        return tuple(f"example:{name.removesuffix('.trace')}" for name in self.files)
+
+
+@cache
+def gallery(folder: Path = FOLDER) -> tuple[Example, ...]:
+    """Read the manifest; empty where nothing was recorded."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        return ()
+    cards = json.loads(path.read_text(encoding="utf-8"))
+    return tuple(Example(**{**card, "files": tuple(card["files"])}) for card in cards)
+
+
+def load(run_id: str, folder: Path = FOLDER) -> trace.Trace | None:
+    """Return the recorded trace of an `example:…` id; None where there is none of that name."""
+    for example in gallery(folder):
+        for known, file in zip(example.run_ids, example.files, strict=True):
+            if known == run_id:
+                return trace.load(folder / file)
+    return None

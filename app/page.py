@@ -1,0 +1,302 @@
+"""What is on the page and which event each part raises; computes nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator  # noqa: TC003 - Gradio reads the annotations of handlers
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+# Before gradio is imported: neither it nor the hub client may call out.
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+import gradio as gr
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+
+from app import events
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+CLIENT = Path(__file__).parent / "client"
+SCRIPTS = sorted(CLIENT.rglob("*.js"))
+SAMPLERS = ["midpoint", "tree", "chain", "map", "independent", "local", "reject"]
+SECURITY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "worker-src 'self' blob:; connect-src 'self' blob:; object-src 'none'; base-uri 'self'; "
+    "frame-ancestors 'self' https://huggingface.co"
+)
+"""Gradio needs inline scripts and eval; this is the second line, behind never parsing a token."""
+
+ON_LOAD = """
+import(new URL(props.module, document.baseURI).href)
+  .then(module => module.mount({element, props, server, watch, trigger}))
+  .catch(error => { element.textContent = 'The debugger could not start: ' + error; });
+// Events that Python listens to: 'stop' 'choose' 'example' 'save'
+"""
+
+
+class Debugger(gr.HTML):
+    """The debugger: one component that owns step, position and state, and draws every panel from a run's payload."""
+
+    def __init__(self, value: events.View) -> None:
+        super().__init__(
+            value=value,
+            apply_default_css=False,
+            elem_id="debugger",
+            html_template='<div class="ds"></div>',  # templates hold no data
+            js_on_load=ON_LOAD,
+            server_functions=events.SERVER_FUNCTIONS,
+            module=f"gradio_api/file={CLIENT / 'debugger.js'}",
+            graphviz=f"gradio_api/file={CLIENT / 'vendor' / 'graphviz.js'}",
+        )
+
+    def api_info(self) -> dict[str, Any]:
+        """Say what the value is, for Gradio's schema."""
+        return {"type": "object"}
+
+
+class Headers:
+    """Adds the content security policy to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["content-security-policy"] = SECURITY
+                headers["x-content-type-options"] = "nosniff"
+            await send(message)
+
+        await self._app(scope, receive, guarded if scope["type"] == "http" else send)
+
+
+def build() -> gr.Blocks:
+    """Return the page."""
+    gr.set_static_paths([str(path) for path in SCRIPTS])  # single files, never a folder
+    with gr.Blocks(
+        title="Denoiscope", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)
+    ) as page:
+        with gr.Sidebar(width=284, elem_id="form"):
+            fields = _form()
+        debugger = Debugger(events.first_view())
+        download = gr.DownloadButton("Saved", elem_id="saved", elem_classes="ds-hidden")
+        _wire(page, debugger, fields, download)
+    return page
+
+
+def _form() -> dict[str, Any]:
+    """Place the form; return its parts by name."""
+    first = events.shown_form(events.first_view())
+    value = dict(zip(events.FIELDS, first, strict=True)) if first else {}
+    parts: dict[str, Any] = {}
+    gr.HTML('<h1 class="ds-brand">Denoiscope</h1>', elem_id="brand")
+    tasks = _tasks()
+    parts["task"] = gr.Dropdown(
+        [(task.title, task.name) for task in tasks],
+        label="Task",
+        value=None,
+        elem_id="task",
+        visible=bool(tasks),
+    )
+    parts["prompt"] = gr.Textbox(
+        value.get("prompt", ""), label="Prompt", lines=2, max_lines=6, elem_id="prompt"
+    )
+    parts["kind"] = gr.Radio(
+        ["regex", "choices", "none"],
+        value=value.get("kind", "regex"),
+        label="Constraint",
+        elem_id="kind",
+    )
+    parts["source"] = gr.Textbox(
+        value.get("source", ""),
+        label="Source",
+        info="A regex in Python's syntax, or one choice a line",
+        lines=2,
+        max_lines=8,
+        elem_id="source",
+    )
+    with gr.Row(elem_classes="ds-run"):
+        parts["run"] = gr.Button("Run", variant="primary", elem_id="run", size="md")
+    with gr.Row():
+        parts["length"] = gr.Number(
+            value.get("length", 32), label="Length", precision=0, elem_id="length", min_width=60
+        )
+        parts["steps"] = gr.Number(
+            value.get("steps", 16), label="Steps", precision=0, elem_id="steps", min_width=60
+        )
+        parts["block_length"] = gr.Number(
+            value.get("block_length", 32), label="Block", precision=0, elem_id="block", min_width=60
+        )
+    with gr.Row():
+        parts["temperature"] = gr.Number(
+            value.get("temperature", 1.0),
+            label="Temperature",
+            step=0.1,
+            elem_id="temperature",
+            min_width=60,
+        )
+        parts["seed"] = gr.Number(
+            value.get("seed", 0), label="Seed", precision=0, elem_id="seed", min_width=60
+        )
+    parts["confidence"] = gr.Radio(
+        [("Mar, constrained", "mar"), ("Mf, unconstrained", "mf")],
+        value=value.get("confidence", "mar"),
+        label="Confidence that commits",
+        elem_id="confidence",
+    )
+    with gr.Row():
+        parts["sampler"] = gr.Dropdown(
+            SAMPLERS,
+            value=value.get("sampler", "midpoint"),
+            label="Sampler",
+            elem_id="sampler",
+            min_width=80,
+        )
+        parts["remasking"] = gr.Dropdown(
+            [("low confidence", "low_confidence"), "random"],
+            value=value.get("remasking", "low_confidence"),
+            label="Remasking",
+            elem_id="remasking",
+            min_width=80,
+        )
+    parts["model"] = gr.Dropdown(
+        _models(),
+        value=value.get("model", "embedded"),
+        label="Model",
+        info="embedded, a folder, or table:FILE",
+        allow_custom_value=True,
+        elem_id="model",
+    )
+    gr.HTML('<h2 class="ds-section">Compare with the shown run</h2>')
+    parts["beside"] = gr.Dropdown(
+        list(events.BESIDE), value=next(iter(events.BESIDE)), label="What changes", elem_id="change"
+    )
+    parts["run_beside"] = gr.Button("Run beside it", elem_id="run-beside", size="md")
+    gr.HTML('<h2 class="ds-section">Trace</h2>')
+    parts["open"] = gr.UploadButton(
+        "Open a trace", file_types=[".trace"], type="filepath", elem_id="open", size="md"
+    )
+    return parts
+
+
+def _wire(
+    page: gr.Blocks, debugger: Debugger, parts: dict[str, Any], download: gr.DownloadButton
+) -> None:
+    fields = [parts[name] for name in events.FIELDS]
+    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+
+    def run(now: events.View, request: gr.Request, *values: Any) -> Iterator[events.View]:
+        yield from events.run(now, request.session_hash, *values)
+
+    def run_beside(now: events.View, change: str, request: gr.Request) -> Iterator[events.View]:
+        yield from events.run_beside(now, request.session_hash, change)
+
+    running = [
+        parts["run"].click(run, [debugger, *fields], debugger, **quiet),
+        parts["run_beside"].click(run_beside, [debugger, parts["beside"]], debugger, **quiet),
+    ]
+    debugger.stop(events.stop, debugger, debugger, cancels=running, queue=False, **quiet)
+
+    def choose(now: events.View, data: gr.EventData) -> events.View:
+        return events.choose(now, {side: getattr(data, side, None) for side in ("a", "b")})
+
+    def example(now: events.View, data: gr.EventData) -> list[Any]:
+        shown = events.show_example(getattr(data, "name", None), now)
+        return [shown, *(events.shown_form(shown) or [gr.skip()] * len(fields))]
+
+    def save(now: events.View, data: gr.EventData) -> tuple[events.View, Any]:
+        shown, path = events.save_trace(now, "b" if getattr(data, "side", None) == "b" else "a")
+        return shown, path if path else gr.skip()
+
+    def upload(now: events.View, path: str, request: gr.Request) -> events.View:
+        return events.open_trace(now, request.session_hash, path)
+
+    debugger.choose(choose, debugger, debugger, queue=False, **quiet)
+    debugger.example(example, debugger, [debugger, *fields], queue=False, **quiet)
+    # A download begins by a click; the button that holds the file is clicked when the file is there.
+    debugger.save(save, debugger, [debugger, download], queue=False, **quiet).then(
+        None, js="() => document.querySelector('#saved')?.click()", **quiet
+    )
+    parts["open"].upload(upload, [debugger, parts["open"]], debugger, queue=False, **quiet)
+    parts["task"].input(_fill, parts["task"], fields, queue=False, **quiet)
+    page.unload(_forget)
+
+
+def _forget(request: gr.Request) -> None:
+    events.RUNS.free(request.session_hash)
+
+
+def _fill(name: str) -> list[Any]:
+    """Put a task into the form; what a task leaves open stays as it is."""
+    known = {task.name: task for task in _tasks()}
+    task = known.get(name)
+    if task is None:
+        return [gr.skip()] * len(events.FIELDS)
+    source = task.source if isinstance(task.source, str) else "\n".join(task.source)
+    given = {
+        "prompt": task.prompt,
+        "kind": task.kind,
+        "source": source,
+        "length": task.length,
+        "block_length": task.length,
+        "steps": task.steps,
+        "model": "embedded",
+    }
+    return [given.get(field, gr.skip()) for field in events.FIELDS]
+
+
+def _tasks() -> tuple[Any, ...]:
+    from engine.tasks import TASKS
+
+    return TASKS
+
+
+def _models() -> list[str]:
+    tables = sorted((Path(__file__).parents[1] / "assets" / "tables").glob("*.json"))
+    return ["embedded", *(f"table:{path.relative_to(Path.cwd(), walk_up=True)}" for path in tables)]
+
+
+def serve(**overrides: Any) -> tuple[Any, str, str]:
+    """Launch the page; `overrides` are of `gr.Blocks.launch`."""
+    page = build()
+    page.queue(default_concurrency_limit=2, max_size=32)
+    threading.Thread(target=_warm, daemon=True).start()
+    return page.launch(
+        **{
+            "server_port": int(os.environ.get("GRADIO_SERVER_PORT", "7860")),
+            "ssr_mode": False,
+            "run_history": False,
+            "max_file_size": events.UPLOAD_BYTES,
+            "footer_links": ["settings"],
+            "theme": theme(),
+            "css_paths": [CLIENT / "style.css"],
+            "app_kwargs": {"middleware": [Middleware(Headers)]},
+            **overrides,
+        }
+    )
+
+
+def _warm() -> None:
+    """Import what the first run needs, while the user reads."""
+    from engine import decode  # noqa: F401
+
+
+def theme() -> gr.themes.Base:
+    """Return a quiet theme: ink on paper; colour is kept for what the debugger means by it."""
+    return gr.themes.Base(
+        primary_hue="neutral",
+        secondary_hue="neutral",
+        neutral_hue="gray",
+        spacing_size="sm",
+        radius_size="sm",
+        text_size="sm",
+        font=["system-ui", "-apple-system", "Segoe UI", "sans-serif"],
+        font_mono=["ui-monospace", "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", "monospace"],
+    )

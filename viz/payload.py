@@ -1,0 +1,170 @@
+"""A run as the browser gets it: typed arrays in one compressed block, and the few words that go with them.
+
+Three parts. `header` is what holds for a run. `steps` is what every panel needs to follow a moving focus, small enough
+to come as a whole. `detail` is what the panels around the focus show besides, fetched in the background. A part is
+
+    {"index": [[name, dtype, shape, offset], …], "data": base64 of zlib of the arrays' bytes, …words}
+
+little-endian, each array aligned to 8 bytes. `-inf` and NaN travel as what they are.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viz import automaton as graph
+from viz import labels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.trace import Header, StepRecord
+
+Part = dict[str, Any]
+
+SPANNED_STATES = 4096
+"""Automata up to this size tell the browser which part of the source each state is in."""
+
+_DTYPES = {"b": "u1", "u": "u1", "i": "i4", "f": "f4"}
+
+
+def pack(arrays: Mapping[str, np.ndarray], words: Mapping[str, Any]) -> Part:
+    """Return arrays and words as one part; float64 stays, other numbers become one of uint8, int32, float32."""
+    index: list[list[Any]] = []
+    chunks: list[bytes] = []
+    offset = 0
+    for name, array in arrays.items():
+        kind = "f8" if array.dtype == np.float64 else _DTYPES[array.dtype.kind]
+        data = np.ascontiguousarray(array, np.dtype(f"<{kind}")).tobytes()
+        index.append([name, kind, list(array.shape), offset])
+        data += bytes(-len(data) % 8)
+        chunks.append(data)
+        offset += len(data)
+    block = base64.b64encode(zlib.compress(b"".join(chunks), 1)).decode()
+    return {"index": index, "data": block, **words}
+
+
+def unpack(part: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return the arrays of a part, as the browser reads them."""
+    block = zlib.decompress(base64.b64decode(part["data"]))
+    return {
+        name: np.frombuffer(block, f"<{kind}", int(np.prod(shape)), offset).reshape(shape)
+        for name, kind, shape, offset in part["index"]
+    }
+
+
+def header(head: Header) -> Part:
+    """Return what holds for all steps."""
+    automaton, vocabulary = head.automaton, head.vocabulary
+    spans = automaton.state_spans if automaton.states <= SPANNED_STATES else ()
+    return pack(
+        {
+            "accepting": automaton.accepting,
+            "order": graph.order(automaton),
+            "depth": graph.depths(automaton),
+        },
+        {
+            "config": asdict(head.config),
+            "model": dict(head.model),
+            "states": automaton.states,
+            "classes": automaton.classes - 1,
+            "edges": int(automaton.edges.target.size),
+            "start": automaton.start,
+            "end": automaton.end,
+            "vocab": vocabulary.size,
+            "mask_id": vocabulary.mask_id,
+            "spans": [[list(s) for s in state] for state in spans],
+        },
+    )
+
+
+def steps(head: Header, records: Sequence[StepRecord], first: int) -> Part:
+    """Return the quantities per position of some steps.
+
+    Args:
+        head: of the run.
+        records: consecutive steps.
+        first: number of the first of them.
+    """
+    vocabulary = head.vocabulary
+    arrays = {
+        name: np.stack([np.asarray(getattr(record, name)) for record in records])
+        for name in (
+            "canvas",
+            "drawn",
+            "path",
+            "committed",
+            "committed_mf",
+            "committed_mar",
+            "log_partition",
+            "log_partition_model",
+            "entropy_mean_field",
+            "entropy_posterior",
+            "kl",
+            "forbidden_mass",
+            "midpoint_log_probability",
+            "midpoint_entropy",
+            "tries",
+            "model_ms",
+            "engine_ms",
+        )
+    }
+    # What is shown with three digits travels with seven.
+    for name in ("confidence_mf", "confidence_mar"):
+        arrays[name] = np.stack([getattr(record, name) for record in records]).astype(np.float32)
+    words = {
+        "first": first,
+        "count": len(records),
+        "texts": [vocabulary.decode(record.canvas_after.tolist()) for record in records],
+        "drawn_texts": [vocabulary.decode(record.drawn.tolist()) for record in records],
+        "drawn_accepted": [head.automaton.accepts(record.drawn.tolist()) for record in records],
+        **_tokens(head, [arrays["canvas"], arrays["drawn"]]),
+    }
+    return pack(arrays, words)
+
+
+def detail(head: Header, records: Sequence[StepRecord], first: int) -> Part:
+    """Return distributions over tokens and states of some steps.
+
+    `top_row[step, position]` is the row of the `top_*` arrays, or -1 where the position is committed: there both
+    distributions are the token that stands.
+    """
+    masked = np.stack([record.canvas == head.vocabulary.mask_id for record in records])
+    top_row = np.full(masked.shape, -1, np.int32)
+    top_row[masked] = np.arange(int(masked.sum()), dtype=np.int32)
+    sizes = np.bincount(head.automaton.token_class, minlength=head.automaton.classes)
+    arrays = {"top_row": top_row}
+    for name in ("top_ids", "top_log_mean_field", "top_log_posterior"):
+        arrays[name] = np.concatenate(
+            [getattr(record, name)[m] for record, m in zip(records, masked, strict=True)]
+        )
+    arrays["allowed_tokens"] = np.stack(
+        [np.isfinite(record.log_lift) @ sizes for record in records]
+    )
+    for name in ("state_ids", "state_probability", "live", "midpoint_ids", "midpoint_probability"):
+        arrays[name] = np.stack([getattr(record, name) for record in records])
+    words = {"first": first, "count": len(records), **_tokens(head, [arrays["top_ids"]])}
+    return pack(arrays, words)
+
+
+def window(head: Header, center: int) -> Part:
+    """Return the automaton's graph around a state: its DOT, and the SVG where this machine could lay it out."""
+    states = graph.window(head.automaton, center)
+    source = graph.dot_source(head, states)
+    return {"states": states.tolist(), "dot": source, "svg": graph.layout(source)}
+
+
+def _tokens(head: Header, arrays: Sequence[np.ndarray]) -> dict[str, dict[str, str]]:
+    """Return the text of every id in `arrays`; special ones apart, so that no token can pass for one."""
+    words: dict[str, dict[str, str]] = {"tokens": {}, "special": {}}
+    for v in np.unique(np.concatenate([a.ravel() for a in arrays])).tolist():
+        if v >= 0:
+            name = labels.special(head.vocabulary, v)
+            kind = "tokens" if name is None else "special"
+            words[kind][str(v)] = labels.token(head.vocabulary, v)
+    return words
