@@ -37,7 +37,7 @@ _EXPECTED = {
     "bad escape (end of pattern)": "A backslash needs a character after it; write '\\\\' for the backslash itself.",
     "bad character range": "Write the lower character first, or put '-' first or last in the class for the character itself.",
     "bad escape": "There is no such escape; write the character without the backslash, or '\\\\' for a backslash.",
-    "missing <, unterminated name": "Close the group's name with '>'.",
+    "missing >, unterminated name": "Close the group's name with '>'.",
     "unknown extension": "Known groups are (?:…) (?P<name>…) (?=…) (?!…) (?<=…) (?<!…) (?i:…).",
     "look-behind requires fixed-width pattern": "Give every alternative in the look-behind one fixed length.",
     "global flags not at the start": "Move the flags to the start, or limit them to a group: (?i:…).",
