@@ -1,0 +1,190 @@
+"""Ready requests, each with a constraint that chooses one of the spellings the embedded model knows.
+
+They are in the language of the corpus that the model was trained on (`engine.training.corpus`), and their names, values and
+grids are among those that were held out of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Task:
+    """A request with its constraint and the settings that suit it.
+
+    Attributes:
+        name: short, without spaces; what `--task` takes.
+        title: a line for a list.
+        prompt: what the model is asked.
+        kind: of the constraint: `regex` or `choices`.
+        source: the constraint as a user would write it; a tuple of strings for `choices`.
+        length: positions of the canvas, one block.
+        steps: denoising steps.
+        what: what there is to see; a sentence.
+    """
+
+    name: str
+    title: str
+    prompt: str
+    kind: str
+    source: str | tuple[str, ...]
+    length: int
+    steps: int
+    what: str
+
+
+_TOOLS = "Tools: book_castle(member, day); find_parcel(street, week)."
+_STRING = '"[a-z ]+"'
+_ROW = "(" + "|".join(map("".join, itertools.permutations("1234"))) + ")"
+_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+
+TASKS = (
+    Task(
+        name="call-json",
+        title="A function call in spaced JSON",
+        prompt=f"{_TOOLS} Book the castle with member ruth and day friday.",
+        kind="regex",
+        source=rf'\{{"name": "[a-z]+_[a-z]+", "arguments": \{{"[a-z]+": {_STRING}(, "[a-z]+": {_STRING})*\}}\}}',
+        length=32,
+        steps=16,
+        what="The model knows nine ways to write this call; unconstrained positions mix them.",
+    ),
+    Task(
+        name="call-schema",
+        title="A function call in compact JSON, by its schema",
+        prompt=f"{_TOOLS} Please book castle: friday as day, ruth as member.",
+        kind="regex",
+        source=r'\{"name":"(book_castle|find_parcel)","arguments":\{"member":"[a-z]+","day":"(monday|friday|sunday)"\}\}',
+        length=32,
+        steps=16,
+        what="The constraint fixes the order of the arguments, against the order in which the request names them.",
+    ),
+    Task(
+        name="call-python",
+        title="A Python call",
+        prompt="Tools: send_photo(screen, limit). Send photo, the limit 48, screen = harbor tower.",
+        kind="regex",
+        source=r'[a-z]+_[a-z]+\(([a-z]+=("[a-z ]*"|-?[0-9]+|True|False)(, |\)))+',
+        length=24,
+        steps=12,
+        what='Arguments may come in either order, and the regex ends each with ", " or ")": the language is looser than Python.',
+    ),
+    Task(
+        name="call-command",
+        title="A command line",
+        prompt="Tools: move_cat(palace, moon); open_label(page). Move the cat with palace tokyo and moon 7.",
+        kind="regex",
+        source=r"[a-z]+_[a-z]+( --[a-z]+ ([a-z]+|[0-9]+))+",
+        length=24,
+        steps=12,
+        what='The token " --" starts an argument; the model as often wants "=" there.',
+    ),
+    Task(
+        name="choose-call",
+        title="One of four commands",
+        prompt="Tools: order_shirt(street); find_tunnel(street). Order the shirt with street quito.",
+        kind="choices",
+        source=(
+            "order_shirt --street quito",
+            "order_shirt --street warsaw",
+            "find_tunnel --street quito",
+            "find_tunnel --street warsaw",
+        ),
+        length=16,
+        steps=8,
+        what="Each position seems to vote by itself; the posterior shows which choices the votes add up to.",
+    ),
+    Task(
+        name="sudoku-slashes",
+        title="Sudoku, rows with slashes",
+        prompt="Sudoku 0340 0210 2100 0001",
+        kind="regex",
+        source="[1-4]{4}(/[1-4]{4}){3}",
+        length=24,
+        steps=8,
+        what="Digits and separators shift against each other between spellings, and few steps commit them together.",
+    ),
+    Task(
+        name="sudoku-rows",
+        title="Sudoku, each row a permutation",
+        prompt="Sudoku 0023 0014 1030 2001",
+        kind="regex",
+        source=f"{_ROW}( {_ROW}){{3}}",
+        length=20,
+        steps=4,
+        what="The regex knows the rule of the rows and leaves columns and squares to the model.",
+    ),
+    Task(
+        name="countdown",
+        title="Countdown, as an equation",
+        prompt="Countdown: make 57 from 9, 12, 4",
+        kind="regex",
+        source=r"[0-9]+( [+*-] [0-9]+){2} = 57",
+        length=16,
+        steps=8,
+        what="The form is certain and the sum is not: no regex of this size does the arithmetic.",
+    ),
+    Task(
+        name="date-iso",
+        title="An ISO date",
+        prompt="Date: 23 February 1993",
+        kind="regex",
+        source="(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])",
+        length=16,
+        steps=4,
+        what="Six spellings put the day, the month and the year in different places.",
+    ),
+    Task(
+        name="address-url",
+        title="An IPv4 address in a URL",
+        prompt="Host 28 235 250 93, port 80",
+        kind="regex",
+        source=rf"http://{_OCTET}(\.{_OCTET}){{3}}:[0-9]+",
+        length=24,
+        steps=8,
+        what="Octets have no fixed length, so every position is unsure where it lies until its neighbours are known.",
+    ),
+    Task(
+        name="phone",
+        title="A phone number with parentheses",
+        prompt="Phone 64 890 405 3665",
+        kind="regex",
+        source=r"\([0-9]{3}\) [0-9]{3}-[0-9]{4}",
+        length=16,
+        steps=4,
+        what="The country code belongs to other spellings; drawn by themselves, positions let parts of it in.",
+    ),
+    Task(
+        name="colour-hex",
+        title="A colour in hexadecimal",
+        prompt="Colour red 85 green 17 blue 255",
+        kind="regex",
+        source="#[0-9a-f]{6}",
+        length=8,
+        steps=4,
+        what="Letters and digits of a number are different tokens, so one colour has several tokenisations.",
+    ),
+    Task(
+        name="email-link",
+        title="A mail link",
+        prompt="Mail of hana at castle dot org",
+        kind="regex",
+        source=r"mailto:[a-z]+@[a-z]+\.(com|org|net|io|de)",
+        length=16,
+        steps=4,
+        what="Every token of the start is forced; watch which positions the constraint decides and which the model.",
+    ),
+    Task(
+        name="sql",
+        title="A query in lower case, with a semicolon",
+        prompt="Show photo and author of palace whose street is quito.",
+        kind="regex",
+        source=r"select [a-z]+(, [a-z]+)* from [a-z]+ where [a-z]+ (=|<|>) ('[a-z]+'|[0-9]+);",
+        length=32,
+        steps=16,
+        what="Keywords exclude their upper-case twins, which carry most of the model's weight.",
+    ),
+)
+"""The tasks, in the order in which a list shows them."""

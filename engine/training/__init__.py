@@ -1,0 +1,1 @@
+"""How the embedded model was made: corpus, tokenizer, optimiser, training loop, evaluation."""
