@@ -1,0 +1,170 @@
+"""`python -m engine` as its users and other programs call it: output, exit status and messages."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine import __main__ as command_line
+
+ROOT = Path(__file__).parent.parent
+REALS = r"[0-9]+\.?[0-9]*|\.[0-9]+"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = tmp_path / "reals.json"
+    row = [0.3, 0.7]
+    path.write_text(json.dumps({"tokens": ["1", "."], "eos": None, "mean_field": [row, row]}))
+    return f"table:{path}"
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["engine", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            command_line.main()
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_independent_draws_write_two_points_and_exact_ones_a_number(capsys, table) -> None:
+    common = ("run", "--prompt", "x", "--regex", REALS, "--model", table, "--length", "2", "--steps", "1", "--json")
+    status, out, _ = call(capsys, *common, "--sampler", "independent")
+    assert (status, json.loads(out)["text"], json.loads(out)["accepted"]) == (0, "..", False)
+    status, out, _ = call(capsys, *common)
+    result = json.loads(out)
+    assert (status, result["accepted"]) == (0, True)
+    # 1 − P(..) = 1 − .7² = .51, by hand
+    assert result["steps"][0]["log_partition"] == pytest.approx(-0.6733445532637656)
+    assert result["steps"][0]["committed"] == [0, 1]
+    assert set(result["steps"][0]) == {"log_partition", "committed", "tries", "model_ms", "engine_ms"}
+
+
+def test_a_recorded_run_can_be_inspected(capsys, table, tmp_path) -> None:
+    path = str(tmp_path / "a.trace")
+    status, _, _ = call(
+        capsys, "run", "--prompt", "x", "--regex", REALS, "--model", table, "--length", "2", "--trace", path
+    )
+    assert status == 0
+    whole = json.loads(call(capsys, "inspect", path, "--json")[1])
+    assert [row["step"] for row in whole["rows"]] == [0, 1]
+    assert whole["accepted"]
+    one = json.loads(call(capsys, "inspect", path, "--step", "0", "--json")[1])
+    assert [row["position"] for row in one["rows"]] == [0, 1]
+    tokens = json.loads(call(capsys, "inspect", path, "--step", "0", "--position", "1", "--json")[1])
+    # q(second is '.') = .21/.51, by hand
+    assert {r["token"]: round(r["posterior"], 4) for r in tokens["rows"]} == {"1": 0.5882, ".": 0.4118}
+    assert "log_partition" in call(capsys, "inspect", path)[1]
+
+
+def test_draws_take_the_following_seeds(capsys, table) -> None:
+    _, out, _ = call(
+        capsys, "run", "--prompt", "x", "--choices", "1.", ".1", "--model", table, "--length", "2",
+        "--temperature", "1", "--draws", "5", "--seed", "3", "--json",
+    )  # fmt: skip
+    draws = json.loads(out)["draws"]
+    assert [d["seed"] for d in draws] == [3, 4, 5, 6, 7]
+    assert all(d["accepted"] for d in draws)
+
+
+def test_pins_are_committed_before_the_first_step(capsys, table) -> None:
+    common = ("run", "--prompt", "x", "--regex", REALS, "--model", table, "--length", "2", "--json")
+    assert json.loads(call(capsys, *common, "--pin", "0=1")[1])["text"] == "1."
+    assert json.loads(call(capsys, *common, "--pin", "0=1", "--pin", "1=1")[1])["text"] == "11"
+
+
+def test_compile_says_what_came_out(capsys, table) -> None:
+    status, out, _ = call(capsys, "compile", "--regex", REALS, "--model", table, "--length", "5", "--json")
+    content = json.loads(out)
+    assert status == 0
+    assert content["accepted_lengths"] == [1, 2, 3, 4, 5]
+    assert (content["states"], content["token_classes"], content["deterministic"]) == (4, 3, True)
+    assert "1–5" in call(capsys, "compile", "--regex", REALS, "--model", table, "--length", "5")[1]
+
+
+def test_accepts_answers_per_text(capsys, monkeypatch) -> None:
+    assert call(capsys, "accepts", "--regex", REALS, "1.", "..")[1].split() == ["true", "false"]
+    assert call(capsys, "accepts", "--choices", "a", "b", "--", "b", "c")[1].split() == ["true", "false"]
+    monkeypatch.setattr("sys.stdin", io.StringIO('["1", "x"]'))
+    assert json.loads(call(capsys, "accepts", "--regex", REALS, "--json", "-")[1]) == {"accepts": [True, False]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--regex", "[0-9"), ("line 1, column 1", "^", "never closed")),
+        (("--regex", r"(1)\1"), ("back-reference", "finite automaton")),
+        (("--regex", r"[^\s\S]"), ("accepts nothing",)),
+        (("--regex", "1{5}"), ("nearest accepted", "5 (above)")),
+        (("--regex", "1{70}1*"), ("70 (above)",)),
+        (("--regex", "1{900}"), ("needs more than",)),
+        (("--regex", "[1.]+", "--pin", "1=2"), ("No sequence", "'2'")),
+        (("--regex", "[1.]+", "--pin", "2=1"), ("0 to 1",)),
+        (("--regex", "1+", "--pin", "0=."), ("position 0", "contradicts")),
+        (("--regex", "1.|.1", "--pin", "x"), ("POSITION=TEXT",)),
+        (("--regex", "1+", "--block-length", "3"), ("divide", "1, 2")),
+        (("--regex", "1+", "--steps", "0"), ("steps",)),
+        (("--regex", "1+", "--length", "3"), ("has 2 rows",)),
+        (("--regex", "1+", "--choices", "a"), ("two constraints",)),
+        (("--regex", "1+", "--draws", "0"), ("0 draws",)),
+        (("--regex", "1+", "--sampler", "x"), ("midpoint",)),
+        (("--task", "nothing"), ("no task",)),
+    ],
+)
+def test_a_mistake_ends_with_status_2_and_says_what_to_do(capsys, table, arguments, words) -> None:
+    settings = ("--model", table, *(() if "--length" in arguments else ("--length", "2")))
+    status, out, err = call(capsys, "run", "--prompt", "x", *settings, *arguments)
+    assert (status, out) == (2, "")
+    for word in words:
+        assert word in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "isn't JSON"), ("{}", "no 'mean_field'"), ('{"tokens": ["a", "a"], "mean_field": [[1, 1]]}', "distinct"),
+        ('{"tokens": ["a"], "mean_field": [[1, 1]]}', "2 entries"), ('{"tokens": ["a"], "mean_field": [[-1]]}', "not a distribution"),
+        ('{"tokens": ["a"], "mean_field": [[0]]}', "only zeros"), ('{"tokens": ["a"], "eos": "b", "mean_field": [[1]]}', "EOS"),
+        ('{"tokens": ["a"], "steps": [[[1]], [[1], [1]]]}', "Matrix 1"), ('{"tokens": ["a"], "mean_field": [[NaN]]}', "not a distribution"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_none_is_refused_with_the_reason(capsys, tmp_path, content, words) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(content)
+    status, _, err = call(capsys, "run", "--prompt", "x", "--regex", "a", "--length", "1", "--model", f"table:{path}")
+    assert status == 2
+    assert words in err
+
+
+def test_a_table_may_be_csv_and_its_rows_are_normalised(capsys, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("1,.\n3,1\n1,3\n")
+    out = call(capsys, "run", "--prompt", "x", "--regex", REALS, "--length", "2", "--steps", "1", "--model", f"table:{path}", "--json")[1]
+    assert json.loads(out)["text"] == "1."
+
+
+@pytest.mark.parametrize("model", ["nothing", "table:none.json"])
+def test_a_model_that_is_not_there_is_named(capsys, model) -> None:
+    status, _, err = call(capsys, "run", "--prompt", "x", "--regex", "a", "--model", model)
+    assert status == 2
+    assert model.removeprefix("table:") in err
+
+
+def test_inspecting_what_is_not_there_says_so(capsys, tmp_path) -> None:
+    (tmp_path / "no.trace").write_text("hello")
+    assert "not a trace" in call(capsys, "inspect", str(tmp_path / "no.trace"))[2]
+    assert "can't be read" in call(capsys, "inspect", str(tmp_path / "none.trace"))[2]
+
+
+def test_the_module_runs_as_a_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "engine", "accepts", "--regex", "a|b", "b"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "true\n"

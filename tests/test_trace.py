@@ -1,0 +1,154 @@
+"""The trace file: what is written is read; what is cut off, damaged, newer or something else says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import decode, token_automaton, trace
+from engine.constraints import read
+from engine.errors import TraceError
+from engine.trace import MAGIC, Config, Header, StepRecord, Trace, Writer
+from tests.fake import Fake, characters
+
+ROOT = Path(__file__).parent.parent
+
+
+def recorded(steps: int = 4, sampler: str = "midpoint") -> Trace:
+    vocabulary = characters("01.")
+    automaton = token_automaton.compile(read("regex", r"[01]+(\.[01]+)?"), vocabulary)
+    config = Config("p", "regex", r"[01]+(\.[01]+)?", "fake", 6, steps, 6, 1.0, sampler=sampler, pins=((1, 2),))
+    model = Fake(vocabulary)
+    header = Header(config, model.facts, vocabulary, automaton, model.encode_prompt("p"))
+    return Trace(header, tuple(decode.denoise(model, automaton, config)))
+
+
+@pytest.mark.parametrize("sampler", ["midpoint", "independent"])
+def test_a_trace_reads_back_to_the_last_bit(sampler: str, tmp_path: Path) -> None:
+    written = recorded(sampler=sampler)
+    trace.save(written, tmp_path / "a.trace")
+    loaded = trace.load(tmp_path / "a.trace")
+    assert loaded.header.config == written.header.config
+    assert loaded.header.vocabulary == written.header.vocabulary
+    assert dict(loaded.header.model) == dict(written.header.model)
+    for field in dataclasses.fields(token_automaton.TokenAutomaton):
+        read_back, original = (getattr(t.header.automaton, field.name) for t in (loaded, written))
+        assert read_back == original if field.name == "state_spans" else np.array_equal(read_back, original)
+    for a, b in zip(loaded.steps, written.steps, strict=True):
+        for field in dataclasses.fields(StepRecord):
+            np.testing.assert_array_equal(getattr(a, field.name), getattr(b, field.name))
+    assert (loaded.text, loaded.accepted, loaded.finished) == (written.text, written.accepted, True)
+    assert np.isneginf(loaded.steps[0].log_lift).any()
+
+
+def test_every_cut_of_a_file_opens_up_to_its_last_whole_step_or_says_that_the_header_is_cut() -> None:
+    written = recorded()
+    data = trace.dumps(written)
+    header_size = len(trace.dumps(Trace(written.header, ())))
+    seen = set()
+    for cut in range(0, len(data), 97):
+        if cut < header_size:
+            with pytest.raises(TraceError):
+                trace.load(data[:cut])
+        else:
+            opened = trace.load(data[:cut])
+            seen.add(len(opened.steps))
+            assert not opened.finished
+    assert seen == {0, 1, 2, 3}
+
+
+def test_a_damaged_step_ends_the_trace_in_front_of_it() -> None:
+    data = bytearray(trace.dumps(recorded()))
+    data[-10] ^= 1
+    assert len(trace.load(bytes(data)).steps) == 3
+
+
+def chunk(raw: bytes) -> bytes:
+    body = zlib.compress(raw)
+    return struct.pack("<II", len(body), zlib.crc32(body)) + body
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not a trace"), (b"PK\x03\x04 a zip", "not a trace"), (MAGIC, "cut off"), (MAGIC + b"\x01\x02", "cut off"),
+        (MAGIC + chunk(b"\x02\x00\x00\x00{}"), "no valid content"),
+        (MAGIC + chunk(struct.pack("<I", 37) + b'{"meta":{"version":99},"arrays":[]}  '), "version 99"),
+        (MAGIC + chunk(struct.pack("<I", 36) + b'{"meta":{"version":1},"arrays":[]}  '), "not complete"),
+        (MAGIC + chunk(struct.pack("<I", 52) + b'{"meta":{},"arrays":[["a","|O",[1]]]}               '), "no valid content"),
+    ],
+)  # fmt: skip
+def test_what_is_not_a_trace_is_refused_with_the_reason(data: bytes, words: str) -> None:
+    with pytest.raises(TraceError, match=words):
+        trace.load(data)
+
+
+def test_a_header_whose_tables_point_outside_is_refused() -> None:
+    good = recorded()
+    bad = dataclasses.replace(good.header.automaton, class_target=good.header.automaton.class_target + 50)
+    with pytest.raises(TraceError, match="contradict"):
+        trace.load(trace.dumps(Trace(dataclasses.replace(good.header, automaton=bad), ())))
+
+
+def test_a_step_that_contradicts_the_header_is_refused() -> None:
+    good = recorded()
+    bad = dataclasses.replace(good.steps[0], drawn=good.steps[0].drawn[:3])
+    with pytest.raises(TraceError, match="drawn"):
+        trace.load(trace.dumps(Trace(good.header, (bad,))))
+
+
+def test_a_chunk_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = trace.dumps(recorded())
+    monkeypatch.setattr(trace, "MAX_CHUNK_BYTES", 100)
+    with pytest.raises(TraceError, match="unpacks"):
+        trace.load(data)
+
+
+def test_files_that_can_not_be_opened_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"none\.trace"):
+        trace.load(tmp_path / "none.trace")
+    with pytest.raises(TraceError, match="can't be written"):
+        Writer(tmp_path / "no" / "such" / "a.trace", recorded().header)
+
+
+KILLED = """
+import sys, time
+sys.path[:0] = [{root!r}]
+from tests.test_trace import recorded
+from engine.trace import Writer
+whole = recorded()
+with Writer({path!r}, whole.header) as writer:
+    for n, step in enumerate(whole.steps[:3]):
+        writer.append(step)
+    print("three", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_killed_run_opens_up_to_its_last_finished_step(tmp_path: Path) -> None:
+    path = str(tmp_path / "killed.trace")
+    code = KILLED.format(root=str(ROOT), path=path)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env={**os.environ, "PYTHONWARNINGS": "default"})
+    assert process.stdout
+    assert process.stdout.readline() == b"three\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    opened = trace.load(path)
+    assert len(opened.steps) == 3
+    assert not opened.finished
+
+
+def test_opening_a_trace_needs_no_torch_and_no_compiler(tmp_path: Path) -> None:
+    trace.save(recorded(), tmp_path / "a.trace")
+    code = f"import sys; from engine.trace import load; t = load({str(tmp_path / 'a.trace')!r}); assert len(t.steps) == 4; assert not {{'torch', 'numba'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
