@@ -342,12 +342,12 @@ def get_steps(asked: object) -> Answer:
     """Return the quantities of the steps of `run` from number `first` on, as many as are there."""
 
     def build(run: Run, words: dict[str, Any]) -> Answer:
-        first = _number(words, "first", len(run.steps))
-        records = run.steps[first : first + STEPS_AT_ONCE]
-        status = run.status if first + len(records) >= len(run.steps) else "running"
-        if not records:
-            return {"count": 0, "first": first, "status": status}
-        return {**payload.steps(run.header, records, first), "status": status}
+        status, steps = run.status, run.steps[:]  # in this order: no step follows the last status
+        first = _number(words, "first", len(steps))
+        records = steps[first : first + STEPS_AT_ONCE]
+        more = first + len(records) < len(steps)
+        answer = {"status": status, "more": more, "first": first, "count": 0}
+        return {**answer, **payload.steps(run.header, records, first)} if records else answer
 
     return _answer(asked, build)
 

@@ -39,8 +39,7 @@ class Example:
 
 
 @cache
-def gallery(folder: Path = FOLDER) -> tuple[Example, ...]:
-    """Read the manifest; empty where nothing was recorded."""
+def _read(folder: Path) -> tuple[Example, ...]:
     path = folder / "manifest.json"
     if not path.is_file():
         return ()
@@ -48,10 +47,15 @@ def gallery(folder: Path = FOLDER) -> tuple[Example, ...]:
     return tuple(Example(**{**card, "files": tuple(card["files"])}) for card in cards)
 
 
-def load(run_id: str, folder: Path = FOLDER) -> trace.Trace | None:
+def gallery() -> tuple[Example, ...]:
+    """Return the cards that the manifest lists; none where nothing was recorded."""
+    return _read(FOLDER)
+
+
+def load(run_id: str) -> trace.Trace | None:
     """Return the recorded trace of an `example:…` id; None where there is none of that name."""
-    for example in gallery(folder):
+    for example in gallery():
         for known, file in zip(example.run_ids, example.files, strict=True):
             if known == run_id:
-                return trace.load(folder / file)
+                return trace.load(FOLDER / file)
     return None

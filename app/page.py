@@ -146,7 +146,7 @@ def _form() -> dict[str, Any]:
             value.get("seed", 0), label="Seed", precision=0, elem_id="seed", min_width=60
         )
     parts["confidence"] = gr.Radio(
-        [("Mar, constrained", "mar"), ("Mf, unconstrained", "mf")],
+        [("Mar, by q", "mar"), ("Mf, by p", "mf")],
         value=value.get("confidence", "mar"),
         label="Confidence that commits",
         elem_id="confidence",
@@ -158,6 +158,7 @@ def _form() -> dict[str, Any]:
             label="Sampler",
             elem_id="sampler",
             min_width=80,
+            scale=5,
         )
         parts["remasking"] = gr.Dropdown(
             [("low confidence", "low_confidence"), "random"],
@@ -165,6 +166,7 @@ def _form() -> dict[str, Any]:
             label="Remasking",
             elem_id="remasking",
             min_width=80,
+            scale=6,
         )
     parts["model"] = gr.Dropdown(
         _models(),
@@ -260,7 +262,7 @@ def _tasks() -> tuple[Any, ...]:
 
 def _models() -> list[str]:
     tables = sorted((Path(__file__).parents[1] / "assets" / "tables").glob("*.json"))
-    return ["embedded", *(f"table:{path.relative_to(Path.cwd(), walk_up=True)}" for path in tables)]
+    return ["embedded", *(f"table:{os.path.relpath(path)}" for path in tables)]
 
 
 def serve(**overrides: Any) -> tuple[Any, str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from engine.vocabulary import Vocabulary
 
-SIGNS = {" ": "␠", "\n": "⏎", "\t": "⇥", "\r": "␍"}
+SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 """What stands for white space where it has to be seen."""
 
 

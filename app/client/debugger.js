@@ -112,7 +112,7 @@ export function mount({element, props, server, watch, trigger}) {
   function draw(rested) {
     const run = active(), step = Math.min(focus.step, run.last), detail = run.detail(step);
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, node: focus.node,
-      state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, colours, theme, changed, rested};
+      state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, colours, theme, changed, rested, dark: document.body.classList.contains('dark')};
     if (view.node > run.length) view.node = null;
     parts.scrubber.update(view);
     parts.tokens.update({...view, step: focus.step});
@@ -125,8 +125,7 @@ export function mount({element, props, server, watch, trigger}) {
     parts.commits.update(view);
     if (changed) configure(run);
     changed = false;
-    Object.assign(element.dataset, {step: focus.step, position: focus.position, run: run.id, count: run.count, status: run.status, side: focus.side, detail: detail ? 'here' : 'awaited', compare: view.compare ? run.id === shown.a ? shown.b : shown.a : '',
-      painted: +(element.dataset.painted ?? 0) + 1});
+    Object.assign(element.dataset, {step: focus.step, position: focus.position, run: run.id, count: run.count, status: run.status, side: focus.side, detail: detail ? 'here' : 'awaited', compare: view.compare ? run.id === shown.a ? shown.b : shown.a : '', painted: 'yes'});
     if (!detail && !run.fetching) want();
     else run.wanted = step;
   }

@@ -12,9 +12,18 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+export function icon(path) {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), shape = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+  svg.setAttribute('viewBox', '0 0 16 16');
+  svg.setAttribute('aria-hidden', 'true');
+  shape.setAttribute('d', path);
+  svg.append(shape);
+  return svg;
+}
+
 export const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
 
-const SIGNS = {' ': '␠', '\n': '⏎', '\t': '⇥', '\r': '␍'};
+const SIGNS = {' ': '␣', '\n': '⏎', '\t': '⇥', '\r': '␍'};
 export const visible = text => text.replace(/[ \n\t\r]/g, c => SIGNS[c]);
 export const cut = (text, limit) => text.length <= limit ? text : text.slice(0, limit - 1) + '…';
 
@@ -116,7 +125,7 @@ export function ring(context, x, y, w, h) {
 
 // Positions on the x axis, the same for every panel that has one.
 export function axis(length, width) {
-  const left = 40, right = 20, cell = Math.min(64, (width - left - right) / length);
+  const left = 46, right = 20, cell = Math.min(64, (width - left - right) / length);
   return {left, right, cell, length, width, x: i => left + i * cell, at: x => clamp(Math.floor((x - left) / cell), 0, length - 1),
     boundaryAt: x => clamp(Math.round((x - left) / cell), 0, length)};
 }

@@ -60,7 +60,7 @@ export class Run {
         const part = await this.server.get_steps({run: this.id, first: this.count});
         if (part.error) { this.status = 'gone'; break; }
         this.status = part.status;
-        if (part.count) { await this.append(part); came = true; this.again = this.again || part.status === 'running'; }
+        if (part.count) { await this.append(part); came = true; this.again ||= part.more; }
       } while (this.again && this.count < this.steps);
     } finally { this.pulling = false; }
     return came;

@@ -1,11 +1,11 @@
 // The automaton as Graphviz laid it out, once per window; a step only changes classes.
 
-import {el, cut, visible} from '../draw.js';
+import {el} from '../draw.js';
 
 export function create(go, tip, graphvizURL) {
   const source = el('code', {class: 'ds-source'}), scroll = el('div', {class: 'ds-graph', tabindex: 0, role: 'img', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'});
   const element = el('div', {}, source, scroll, note);
-  let shown = null, nodes = new Map(), edges = new Map(), marked = [], asked = null, sourceOf = null, spansShown = null;
+  let shown = null, nodes = new Map(), edges = new Map(), marked = [], asked = null, spansShown = null;
 
   // Only when the server has no `dot`: the same DOT, laid out off the main thread.
   let worker = null;
@@ -90,7 +90,15 @@ export function create(go, tip, graphvizURL) {
     if (state !== null) mark(nodes.get(`q${state}`), 'chosen');
     const count = run.states > shown.states.size ? `${shown.states.size} of ${run.states} states around ${centre}. ` : '';
     note.textContent = `${count}Filled by posterior at boundary ${position}; dashed ring: state of the draw at boundary ${position + 1}; heavy line: the token at position ${position}.`;
-    if (view.rested) nodes.get(`q${centre}`)?.scrollIntoView?.({block: 'nearest', inline: 'nearest', behavior: 'instant', container: 'nearest'});
+    if (view.rested) reveal(nodes.get(`q${centre}`));
+  }
+
+  // Scroll the graph, never the page, so that a state is in view.
+  function reveal(node) {
+    if (!node) return;
+    const at = node.getBoundingClientRect(), frame = scroll.getBoundingClientRect(), room = 40;
+    if (at.left < frame.left + room || at.right > frame.right - room) scroll.scrollLeft += at.left - frame.left - frame.width / 2;
+    if (at.top < frame.top || at.bottom > frame.bottom) scroll.scrollTop += at.top - frame.top - frame.height / 2;
   }
 
   // The source, with the places that can be written next at this state.
@@ -116,5 +124,5 @@ export function create(go, tip, graphvizURL) {
     }
     source.replaceChildren(...parts);
   }
-  return {element, update, cut, visible, sourceOf};
+  return {element, update};
 }

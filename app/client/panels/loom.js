@@ -80,7 +80,7 @@ export function create(go, tip) {
         const value = view.metric === 'commit' ? masked && !now ? NaN : commit + 1 : at >= 0 ? quantity.of(run, at, i) : NaN;
         const colour = Number.isFinite(value) ? cividis(value / top) : value === Infinity ? cividis(1) : null;
         if (!masked) {
-          if (colour) { c.fillStyle = `rgba(${colour},0.22)`; c.fillRect(x0, y0, w - gap, h - gap); }
+          if (colour) { c.fillStyle = `rgba(${colour},${view.dark ? 0.14 : 0.22})`; c.fillRect(x0, y0, w - gap, h - gap); }
           continue;
         }
         c.fillStyle = colour ? `rgb(${colour})` : s.pattern;
@@ -113,7 +113,7 @@ export function create(go, tip) {
     c.textBaseline = 'middle';
     c.textAlign = 'right';
     const every = niceStep(run.steps, run.steps * rowH, 15);
-    for (let t = 0; t < run.steps; t += every) c.fillText(`${t + 1}`, x.left - 6, s.top + (t + 0.5) * rowH);
+    for (let t = 0; t < run.steps; t += every) c.fillText(`${t + 1}`, x.left - 13, s.top + (t + 0.5) * rowH);
     c.textAlign = 'center';
     c.textBaseline = 'top';
     const step = niceStep(run.length, run.length * x.cell, compact ? 34 : 26);

@@ -1,17 +1,17 @@
 // Steps as lanes under a playhead: log Z, commits, where the confidences disagree, draws that were not accepted.
 
-import {el, prepare, alpha, diamond, clamp, number} from '../draw.js';
+import {el, icon, prepare, alpha, diamond, number} from '../draw.js';
 
 export function create(go) {
   const canvas = el('canvas', {class: 'ds-lanes', 'aria-hidden': 'true'});
   const range = el('input', {type: 'range', min: 0, max: 0, value: 0, class: 'ds-range', 'aria-label': 'Denoising step'});
   const track = el('div', {class: 'ds-track'}, canvas, range);
   const label = el('output', {class: 'ds-step'});
-  const button = (text, title, act) => el('button', {type: 'button', class: 'ds-icon', title, 'aria-label': title, text, onclick: act});
+  const button = (path, title, act) => el('button', {type: 'button', class: 'ds-icon', title, 'aria-label': title, onclick: act}, icon(path));
   const element = el('div', {class: 'ds-transport'},
     el('div', {class: 'ds-buttons'},
-      button('⏮', 'First step (Home)', () => go({step: 0})), button('◀', 'Step back (←)', () => go({by: -1})),
-      button('▶', 'Step on (→)', () => go({by: 1})), button('⏭', 'Last step (End)', () => go({step: Infinity}))),
+      button('M2 3h2v10H2zM14 3v10L5 8z', 'First step (Home)', () => go({step: 0})), button('M12 3v10L4 8z', 'Step back (←)', () => go({by: -1})),
+      button('M4 3v10l8-5z', 'Step on (→)', () => go({by: 1})), button('M12 3h2v10h-2zM2 3v10l9-5z', 'Last step (End)', () => go({step: Infinity}))),
     track, label);
   range.addEventListener('input', () => go({step: +range.value}));
   const THUMB = 11;
@@ -73,5 +73,5 @@ export function create(go) {
     label.replaceChildren(el('b', {text: `${step + 1}`}), ` / ${run.steps}`,
       el('span', {class: 'ds-z', text: `log Z ${number(run.at('log_partition', step))}`, title: 'Log probability, in nats, that an unconstrained draw of this step would be accepted'}));
   }
-  return {element, update, clamp};
+  return {element, update};
 }

@@ -47,8 +47,7 @@ export function create(go, tip) {
     rows = rowsOf(run, detail);
     const width = element.clientWidth, length = run.length, n = rows.length;
     x = axis(length, width);
-    rowH = clamp(190 / n, 1, 15);
-    if (n > 60) rowH = Math.max(rowH, 2);
+    rowH = clamp((n > 60 ? 250 : 190) / n, 1, 15);
     const height = top * 2 + n * rowH + 14, row = new Map(rows.map((q, r) => [q, r]));
     const c = prepare(canvas, width, height);
     image.width = length + 1;

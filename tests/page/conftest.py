@@ -1,0 +1,120 @@
+"""The page, served in this process, and a Chromium that notices any error and any request to another host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from app import page as page_module
+
+ARGUMENTS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+PATIENCE_MS = 20_000
+"""Both cores may be busy; what is slow is not wrong here."""
+DIGITS = [*"0123456789", "."]
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(
+    browser_type_launch_args: dict[str, Any], require_program: Callable[[str], str]
+) -> dict[str, Any]:
+    return {**browser_type_launch_args, "executable_path": require_program("chromium"), "args": ARGUMENTS}
+
+
+@pytest.fixture(scope="session")
+def url() -> Iterator[str]:
+    _, address, _ = page_module.serve(server_port=None, prevent_thread_lock=True, quiet=True)
+    yield address.rstrip("/")
+    page_module.gr.close_all(verbose=False)
+
+
+class Debugger:
+    """What a user does on the page, and what the page says about itself."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.errors: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", self._request)
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith((self.url, "data:", "blob:")):
+            self.errors.append(f"request to another host: {request.url}")
+
+    def open(self, fragment: str = "") -> Debugger:
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.url}/{fragment}")
+        self.wait("painted", "yes")
+        return self
+
+    @property
+    def root(self) -> Any:
+        return self.page.locator("[data-ready]")
+
+    def wait(self, name: str, value: str) -> None:
+        expect(self.page.locator(f'[data-ready][data-{name}="{value}"]')).to_have_count(1, timeout=PATIENCE_MS)
+
+    def get(self, name: str) -> str | None:
+        return self.root.get_attribute(f"data-{name}")
+
+    def run(self, form: dict[str, Any], *, finish: bool = True) -> None:
+        """Fill the form and run it; ids of the form's fields to their values."""
+        for field, value in form.items():
+            self.fill(field, value)
+        before = self.get("run")
+        self.page.click("#run")
+        self.page.wait_for_function(
+            "before => { const d = document.querySelector('[data-ready]').dataset; return d.run && d.run !== before; }",
+            arg=before,
+        )
+        if finish:
+            self.wait("status", "finished")
+
+    def fill(self, field: str, value: Any) -> None:
+        box = self.page.locator(f"#{field}")
+        if field in ("kind", "confidence"):
+            box.locator(f"input[value='{value}']").check()
+        elif field == "sampler":
+            box.locator("input").click()
+            self.page.get_by_role("option", name=str(value), exact=True).click()
+        else:
+            entry = box.locator("textarea, input").first
+            entry.fill(str(value))
+            entry.press("Tab")
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def blur(self) -> None:
+        self.page.evaluate("document.activeElement?.blur()")
+
+
+@pytest.fixture
+def debugger(browser: Browser, url: str) -> Iterator[Debugger]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    opened = Debugger(context.new_page(), url)
+    yield opened
+    context.close()
+    assert not opened.errors, opened.errors
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Callable[..., str]:
+    """Return a function that writes a typed-in mean field and names it as a model."""
+
+    def write(rows: list[list[float]], tokens: list[str] = DIGITS, eos: str | None = None) -> str:
+        path = tmp_path / "table.json"
+        path.write_text(json.dumps({"tokens": tokens, "eos": eos, "mean_field": rows}))
+        return f"table:{path}"
+
+    return write
