@@ -1,0 +1,1 @@
+"""How fast it is against peers, in one process: ratios carry to other machines, milliseconds don't."""
