@@ -35,12 +35,16 @@ app = typer.Typer(
 console = Console()
 errors = Console(stderr=True)
 
-Regex = Annotated[str | None, typer.Option("--regex", help="Python re syntax, on the whole text.", rich_help_panel="Constraint")]
+Regex = Annotated[
+    str | None, typer.Option("--regex", help="Python re syntax, on the whole text.", rich_help_panel="Constraint")
+]
 Choices = Annotated[
     list[str] | None,
     typer.Option("--choices", help="One of these strings: --choices A B …", rich_help_panel="Constraint"),
 ]
-TaskName = Annotated[str | None, typer.Option("--task", help="A built-in task's own constraint.", rich_help_panel="Constraint")]
+TaskName = Annotated[
+    str | None, typer.Option("--task", help="A built-in task's own constraint.", rich_help_panel="Constraint")
+]
 Model = Annotated[str, typer.Option("--model", help="embedded, a model folder, or table:FILE.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -413,7 +417,9 @@ def _pins(listed: list[str]) -> dict[int, str]:
     for pin in listed:
         position, equals, text = pin.partition("=")
         if not equals or not position.strip().isdecimal():
-            raise ConfigError(f"The pin {pin!r} has no position in front of '='.", "Write it as POSITION=TEXT, as in 0={.")
+            raise ConfigError(
+                f"The pin {pin!r} has no position in front of '='.", "Write it as POSITION=TEXT, as in 0={."
+            )
         pins[int(position)] = text
     return pins
 

@@ -2,7 +2,8 @@
 
 Walking the trie composes functions: the function of a node is its parent's followed by one byte. Equal functions are
 one object (hash, then equality), and the successor of a function by a byte class is remembered, so the work is that of
-the *distinct* functions, a few thousand where the trie has several hundred thousand nodes (`performance.md`, "Compile").
+the *distinct* functions, a few thousand where the trie has several hundred thousand nodes (`performance.md`,
+"Compile").
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def build_trie(token_bytes: tuple[bytes | None, ...]) -> Trie:
 
 
 @njit(cache=True)
-def _trie(data, ends):  # type: ignore[no-untyped-def]
+def _trie(data, ends):
     tokens = ends.size - 1
     parent = np.zeros(data.size + 1, np.int32)
     byte = np.zeros(data.size + 1, np.uint8)
@@ -61,11 +62,7 @@ def _trie(data, ends):  # type: ignore[no-untyped-def]
     for t in range(tokens):
         length = ends[t + 1] - ends[t]
         depth = 0
-        while (
-            depth < length
-            and depth < previous_length
-            and data[ends[t] + depth] == byte[stack[depth + 1]]
-        ):
+        while depth < length and depth < previous_length and data[ends[t] + depth] == byte[stack[depth + 1]]:
             depth += 1
         while depth < length:
             parent[nodes] = stack[depth]
@@ -79,7 +76,7 @@ def _trie(data, ends):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def compose(move, parent, symbol):  # type: ignore[no-untyped-def]
+def compose(move, parent, symbol):
     """Give every trie node the id of its function on states.
 
     Args:
@@ -165,17 +162,17 @@ def compose(move, parent, symbol):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _same(source, target, begin, end, top, size):  # type: ignore[no-untyped-def]
+def _same(source, target, begin, end, top, size):
     if end - begin != size:
         return False
-    for p in range(size):
+    for p in range(size):  # noqa: SIM110 - a compiled loop
         if source[begin + p] != source[top + p] or target[begin + p] != target[top + p]:
             return False
     return True
 
 
 @njit(cache=True)
-def _grow(array, least):  # type: ignore[no-untyped-def]
+def _grow(array, least):
     grown = np.zeros(max(2 * array.size, least), array.dtype)
     grown[: array.size] = array
     return grown

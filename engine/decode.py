@@ -1,7 +1,7 @@
-"""The denoising loop of LLaDA, constrained: predict, draw one joint sequence, commit its most confident positions, repeat.
+"""LLaDA's denoising loop, constrained: predict, draw one joint sequence, commit the most confident positions, repeat.
 
-Schedule, blocks, temperature and confidence are LLaDA's exactly (`decoding_loops.md`, section 1); what a constraint changes is
-the law of the draw. Mf and Mar are both computed at every step, whichever decides.
+Schedule, blocks, temperature and confidence are LLaDA's exactly (`decoding_loops.md`, section 1); what a constraint
+changes is the law of the draw. Mf and Mar are both computed at every step, whichever decides.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from engine import constraints, models, noise, remasking, token_automaton
 from engine.errors import ConfigError, EmptyLanguageError, PinError
@@ -49,8 +48,8 @@ def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Deno
         The model, and the run's header, with the pins as tokens.
 
     Raises:
-        InputError: a setting is wrong, the model is missing, the constraint can't be read, accepts nothing of this length, or
-            contradicts a pin.
+        InputError: a setting is wrong, the model is missing, the constraint can't be read, accepts nothing of this
+            length, or contradicts a pin.
     """
     check(config)
     constraint = None if config.kind is None else constraints.read(config.kind, config.source)
@@ -112,9 +111,7 @@ def check(config: Config) -> None:
     )
     for name, known in named:
         if getattr(config, name) not in known:
-            raise ConfigError(
-                f"There is no {name} {getattr(config, name)!r}.", f"Choose one of {', '.join(known)}."
-            )
+            raise ConfigError(f"There is no {name} {getattr(config, name)!r}.", f"Choose one of {', '.join(known)}.")
     if config.reject_budget < 1:
         raise ConfigError(
             f"The reject budget is {config.reject_budget}, and a step makes at least 1 draw.",
@@ -211,8 +208,8 @@ def _record(state: _Step, block_stop: int, count: int, keep: bool, model_ms: flo
         committed_mar=committed_mar,
         confidence_mf=confidence_mf,
         confidence_mar=confidence_mar,
-        log_partition=np.float64(messages.log_partition),
-        log_partition_model=np.float64(at_one[1].log_partition),
+        log_partition=np.asarray(messages.log_partition),
+        log_partition_model=np.asarray(at_one[1].log_partition),
         log_class_mass=found.log_class_mass.astype(np.float32),
         log_lift=marginals.log_lift.astype(np.float32),
         top_ids=top_ids,
@@ -229,9 +226,9 @@ def _record(state: _Step, block_stop: int, count: int, keep: bool, model_ms: flo
         midpoint_entropy=midpoints.entropy,
         midpoint_ids=midpoints.ids,
         midpoint_probability=midpoints.probability,
-        tries=np.int32(draw.tries),
-        model_ms=np.float64(model_ms),
-        engine_ms=np.float64(1e3 * (time.perf_counter() - started)),
+        tries=np.asarray(draw.tries, np.int32),
+        model_ms=np.asarray(model_ms),
+        engine_ms=np.asarray(1e3 * (time.perf_counter() - started)),
         log_mean_field=kept,
     )
 
@@ -264,7 +261,7 @@ def _draw(state: _Step, found: Potential, messages: Messages, marginals: Margina
 
 
 def _draw_baseline(state: _Step, found: Potential, marginals: Marginals) -> _Draw:
-    """Draw every masked position by itself: from `p` (`independent`, `reject`) or from `p` where some completion exists (`local`).
+    """Draw every masked position by itself, from `p` or, for `local`, from `p` where some completion exists.
 
     Where nothing is accepted any more, `local` has nothing to restrict to and draws from `p`.
     """
@@ -275,7 +272,7 @@ def _draw_baseline(state: _Step, found: Potential, marginals: Marginals) -> _Dra
     budget = config.reject_budget if config.sampler == "reject" and config.temperature > 0 else 1
     tokens = found.canvas.copy()
     for attempt in range(budget):
-        tokens[found.masked] = _independent_tokens(
+        tokens[found.masked] = kernels.independent_tokens(
             found.shifted,
             found.masked,
             allowed[found.masked],
@@ -289,25 +286,6 @@ def _draw_baseline(state: _Step, found: Potential, marginals: Marginals) -> _Dra
         if path[-1] >= 0 and automaton.accepting[path[-1]]:
             break
     return _Draw(tokens, path, tries=attempt + 1)
-
-
-@njit(cache=True)
-def _independent_tokens(shifted, positions, allowed, token_class, noisy, seed, step, stream):  # type: ignore[no-untyped-def]
-    """Return each row's largest allowed logit plus Gumbel noise in float64 (none where not `noisy`): int32 `[rows]`."""
-    rows, vocab = shifted.shape
-    out = np.zeros(rows, np.int32)
-    for i in range(rows):
-        best = -np.inf
-        for v in range(vocab):
-            if allowed[i, token_class[v]] and shifted[i, v] > -np.inf:
-                x = np.float64(shifted[i, v])
-                if noisy:
-                    u = noise.uniform(seed, step, stream, positions[i] * vocab + v)
-                    x -= math.log(-math.log(u))
-                if x > best:
-                    best = x
-                    out[i] = v
-    return out
 
 
 def _classes(automaton: TokenAutomaton, token_ids: np.ndarray) -> np.ndarray:
@@ -367,8 +345,8 @@ def _pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tup
             raise PinError(f"The pin at position {position} has no text.", "Write it as POSITION=TEXT.")
         if position < 0 or position + len(token_ids) > length:
             raise PinError(
-                f"The pin {text!r} takes the positions {position} to {position + len(token_ids) - 1}, and the canvas has "
-                f"0 to {length - 1}.",
+                f"The pin {text!r} takes the positions {position} to {position + len(token_ids) - 1}, and the canvas "
+                f"has 0 to {length - 1}.",
                 "Choose a position where it fits.",
             )
         for i, token_id in enumerate(token_ids, position):
@@ -386,8 +364,7 @@ def _check_pins(header: Header) -> None:
     for n, (position, token_id) in enumerate(config.pins):
         token_class = automaton.token_class[token_id]
         has = [
-            token_class in edges.label_class[edges.label_ptr[x] : edges.label_ptr[x + 1]]
-            for x in range(edges.labels)
+            token_class in edges.label_class[edges.label_ptr[x] : edges.label_ptr[x + 1]] for x in range(edges.labels)
         ]
         possible[position] = has
         live_ptr, _ = kernels.live_states(

@@ -20,14 +20,14 @@ GUMBEL = 3
 
 
 @njit(cache=True, inline="always")
-def _mix(h):  # type: ignore[no-untyped-def]
+def _mix(h):
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return h ^ (h >> np.uint64(31))
 
 
 @njit(cache=True)
-def uniform(seed, step, stream, index):  # type: ignore[no-untyped-def]
+def uniform(seed, step, stream, index):
     """Return one number of the open interval (0, 1) with 52 random bits."""
     golden = np.uint64(0x9E3779B97F4A7C15)
     h = _mix(np.uint64(seed) + golden)
@@ -38,7 +38,7 @@ def uniform(seed, step, stream, index):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def uniforms(seed, step, stream, start, count):  # type: ignore[no-untyped-def]
+def uniforms(seed, step, stream, start, count):
     """Return float64 `[count]`: the numbers of the indices `start … start + count − 1`."""
     out = np.empty(count)
     for n in range(count):

@@ -92,3 +92,54 @@ def looks(pattern: Pattern) -> bool:
             return looks(body)
         case _:
             return False
+
+
+def without_edges(pattern: Pattern) -> Pattern:
+    """Settle look-arounds that stand at the very start or end of the text, where they are certain to hold or to fail.
+
+    A leading `^` sees no character before it and a trailing `$` none behind it: whether the body matches the empty text
+    there decides.
+    """
+    return _settled(_settled(pattern, ahead=False), ahead=True)
+
+
+def _settled(pattern: Pattern, ahead: bool) -> Pattern:
+    """Settle the looks in the direction of one edge that stand at that edge."""
+    match pattern:
+        case Look(body, direction, negative) if direction == ahead:
+            matches = _matches_nothing(body, ahead)
+            if matches is None:
+                return pattern
+            return EMPTY if matches != negative else Union(())
+        case Union(parts):
+            return alternatives([_settled(part, ahead) for part in parts])
+        case Concat(parts) if parts:
+            rest = list(parts)
+            edge = -1 if ahead else 0
+            while rest:
+                settled = _settled(rest[edge], ahead)
+                if settled != EMPTY:
+                    rest[edge] = settled
+                    break
+                rest.pop(edge)
+            return sequence(rest) if rest else EMPTY
+        case _:
+            return pattern
+
+
+def _matches_nothing(pattern: Pattern, ahead: bool) -> bool | None:
+    """Whether the empty text at an edge is matched; None where a look in the other direction decides."""
+    match pattern:
+        case Chars():
+            return False
+        case Concat(parts):
+            found = [_matches_nothing(part, ahead) for part in parts]
+            return False if False in found else None if None in found else True
+        case Union(parts):
+            found = [_matches_nothing(part, ahead) for part in parts]
+            return True if True in found else None if None in found else False
+        case Repeat(body, least):
+            return True if least == 0 else _matches_nothing(body, ahead)
+        case Look(body, direction, negative):
+            inner = _matches_nothing(body, ahead) if direction == ahead else None
+            return None if inner is None else inner != negative

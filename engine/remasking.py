@@ -19,9 +19,7 @@ def commit_counts(masked: int, steps: int) -> list[int]:
     return [base + (step < rest) for step in range(steps)]
 
 
-def confidence(
-    name: str, log_probability: np.ndarray, eligible: np.ndarray, seed: int, step: int
-) -> np.ndarray:
+def confidence(name: str, log_probability: np.ndarray, eligible: np.ndarray, seed: int, step: int) -> np.ndarray:
     """Return the confidence of each position's drawn token.
 
     Args:

@@ -140,7 +140,7 @@ class AcceptedLengths:
         return accepted
 
 
-def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:  # noqa: A001 - the word of the interface
+def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
     """Compose the constraint's byte automaton with the tokens of a vocabulary.
 
     Raises:
@@ -216,8 +216,8 @@ def _trimmed(
     live = _live(moves, start, accepting)
     if not live[start]:
         raise EmptyLanguageError(
-            "No sequence of this model's tokens writes anything that the constraint accepts; the shortest accepted text is "
-            f"{(constraint.automaton.shortest() or b'').decode(errors='replace')!r}.",
+            "No sequence of this model's tokens writes anything that the constraint accepts; the shortest accepted "
+            f"text is {(constraint.automaton.shortest() or b'').decode(errors='replace')!r}.",
             "Choose a model whose vocabulary has tokens for it, or allow another spelling.",
         )
     number = np.cumsum(live) - 1

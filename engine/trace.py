@@ -5,8 +5,8 @@ file is appended to as the run goes and a killed run opens up to its last finish
 
     u32 length of the body | u32 CRC-32 of the body | body (zlib)
 
-and a body is a u32-prefixed JSON index `{"meta": …, "arrays": [[name, dtype, shape], …]}` followed by the arrays' bytes,
-little-endian, in that order. There is no pickle and no number that could be `-inf` in the JSON.
+and a body is a u32-prefixed JSON index `{"meta": …, "arrays": [[name, dtype, shape], …]}` followed by the arrays'
+bytes, little-endian, in that order. There is no pickle and no number that could be `-inf` in the JSON.
 
 A change of the meaning or the set of fields raises `VERSION`; add a note to `docs/ARCHITECTURE.md`, and a golden file
 of the old version to the tests.
@@ -103,9 +103,9 @@ class StepRecord:
 
     Axes: `length` positions, `boundaries` = `length` + 1, `classes` of the token automaton (class 0 is dead), `top` =
     `TOP_TOKENS`, `top_states` = min(states, `TOP_STATES`), `top_midpoints` = min(states, `TOP_MIDPOINT_STATES`),
-    `masked` = masked positions of `canvas` in ascending order. `p` is the mean field and `q` the posterior, of the potential
-    that was drawn from (temperature 1 where the run's temperature is 0); at a committed position both are the point mass.
-    Where nothing is accepted any more (`log_partition` is `-inf`), `q` is zero everywhere.
+    `masked` = masked positions of `canvas` in ascending order. `p` is the mean field and `q` the posterior, of the
+    potential that was drawn from (temperature 1 where the run's temperature is 0); at a committed position both are the
+    point mass. Where nothing is accepted any more (`log_partition` is `-inf`), `q` is zero everywhere.
 
     Attributes:
         canvas: int32 `[length]`, before the step; the mask id where masked.
@@ -114,7 +114,8 @@ class StepRecord:
         committed: bool `[length]`, positions committed by this step, to their drawn token.
         committed_mf: bool `[length]`, what the unconstrained confidence would have committed.
         committed_mar: bool `[length]`, what the constrained confidence would have committed.
-        confidence_mf: float64 `[length]`, at temperature 1, of the drawn token; `-inf` where committed or out of the block.
+        confidence_mf: float64 `[length]`, at temperature 1, of the drawn token; `-inf` where committed or out of the
+            block.
         confidence_mar: float64 `[length]`, the same formula on the constrained marginal.
         log_partition: float64 scalar, log probability in nats that a draw of `p` is accepted.
         log_partition_model: float64 scalar, the same at temperature 1.
@@ -127,11 +128,14 @@ class StepRecord:
         entropy_posterior: float32 `[length]`, nats.
         kl: float32 `[length]`, `KL(q_i ‖ p_i)` in nats; infinite where nothing is accepted.
         forbidden_mass: float32 `[length]`, mass under `p_i` of tokens that no accepted completion can use there.
-        state_ids: int32 `[boundaries top_states]`, most probable states under the posterior, descending; -1 where fewer.
+        state_ids: int32 `[boundaries top_states]`, most probable states under the posterior, descending; -1 where
+            fewer.
         state_probability: float32 `[boundaries top_states]`.
-        live: uint8 `[boundaries ⌈states / 8⌉]`, bits of the states that some accepted completion passes (`np.packbits`).
-        midpoint_log_probability: float32 `[boundaries]`, of the state drawn at this midpoint given the ends of its span; NaN
-            at boundary 0 and where the sampler draws no midpoints. Boundary `length` is the end, given the start.
+        live: uint8 `[boundaries ⌈states / 8⌉]`, bits of the states that some accepted completion passes
+            (`np.packbits`).
+        midpoint_log_probability: float32 `[boundaries]`, of the state drawn at this midpoint given the ends of its
+            span; NaN at boundary 0 and where the sampler draws no midpoints. Boundary `length` is the end, given the
+            start.
         midpoint_entropy: float32 `[boundaries]`, nats, of that conditional distribution.
         midpoint_ids: int32 `[boundaries top_midpoints]`, its most probable states; -1 where fewer.
         midpoint_probability: float32 `[boundaries top_midpoints]`.
@@ -261,7 +265,7 @@ class Writer:
     def __init__(self, path: Path | str, header: Header) -> None:
         """Create the file with its header; an existing file is replaced."""
         try:
-            self._file: IO[bytes] = Path(path).open("wb")
+            self._file: IO[bytes] = Path(path).open("wb")  # noqa: SIM115 - closed by close()
         except OSError as error:
             raise TraceError(
                 f"The trace can't be written to {path}: {error.strerror}.",
@@ -440,9 +444,7 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Header
             state_spans=tuple(tuple((a, b) for a, b in spans) for spans in meta["state_spans"]),
             **{name: arrays[name] for name in _AUTOMATON_ARRAYS},
         )
-        header = Header(
-            _config(meta["config"]), meta["model"], vocabulary, automaton, arrays["prompt_ids"]
-        )
+        header = Header(_config(meta["config"]), meta["model"], vocabulary, automaton, arrays["prompt_ids"])
         _check_header(header)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise TraceError(

@@ -59,9 +59,7 @@ class Vocabulary:
         return build_trie(self.token_bytes)
 
     @classmethod
-    def from_tokenizer(
-        cls, tokenizer: Any, size: int, eos_ids: Sequence[int], mask_id: int
-    ) -> Vocabulary:
+    def from_tokenizer(cls, tokenizer: Any, size: int, eos_ids: Sequence[int], mask_id: int) -> Vocabulary:
         """Read the exact bytes of each token from a fast byte-level BPE tokenizer.
 
         Args:

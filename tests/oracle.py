@@ -42,9 +42,7 @@ class Oracle:
         return out
 
 
-def enumerate_all(
-    logits: np.ndarray, canvas: np.ndarray, mask_id: int, automaton: TokenAutomaton
-) -> Oracle:
+def enumerate_all(logits: np.ndarray, canvas: np.ndarray, mask_id: int, automaton: TokenAutomaton) -> Oracle:
     """List the accepted sequences that agree with the committed positions of the canvas."""
     log_p = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     choices = []

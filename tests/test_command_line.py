@@ -146,7 +146,21 @@ def test_a_table_that_is_none_is_refused_with_the_reason(capsys, tmp_path, conte
 def test_a_table_may_be_csv_and_its_rows_are_normalised(capsys, tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("1,.\n3,1\n1,3\n")
-    out = call(capsys, "run", "--prompt", "x", "--regex", REALS, "--length", "2", "--steps", "1", "--model", f"table:{path}", "--json")[1]
+    out = call(
+        capsys,
+        "run",
+        "--prompt",
+        "x",
+        "--regex",
+        REALS,
+        "--length",
+        "2",
+        "--steps",
+        "1",
+        "--model",
+        f"table:{path}",
+        "--json",
+    )[1]
     assert json.loads(out)["text"] == "1."
 
 
@@ -165,6 +179,10 @@ def test_inspecting_what_is_not_there_says_so(capsys, tmp_path) -> None:
 
 def test_the_module_runs_as_a_command() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "engine", "accepts", "--regex", "a|b", "b"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "engine", "accepts", "--regex", "a|b", "b"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "true\n"

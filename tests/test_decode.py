@@ -39,9 +39,7 @@ def llada_greedy(model: Fake, config: Config) -> list[np.ndarray]:
             x0 = logits.argmax(1)
             p = np.exp(logits - logits.max(1, keepdims=True))
             p /= p.sum(1, keepdims=True)
-            confidence = [
-                p[j, x0[j]] if x[j] == mask and j < end else -np.inf for j in range(config.length)
-            ]
+            confidence = [p[j, x0[j]] if x[j] == mask and j < end else -np.inf for j in range(config.length)]
             for j in sorted(range(config.length), key=lambda j: -confidence[j])[: quota[i]]:
                 if confidence[j] > -np.inf:
                     x[j] = x0[j]

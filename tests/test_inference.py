@@ -33,7 +33,7 @@ def small(request: pytest.FixtureRequest) -> tuple[Potential, Messages, oracle.O
 
 
 def test_the_log_partition_is_the_probability_that_a_draw_is_accepted(small) -> None:
-    found, messages, truth = small
+    _, messages, truth = small
     assert messages.possible == bool(truth.sequences)
     np.testing.assert_allclose(messages.log_partition, truth.log_partition, rtol=1e-12, atol=1e-9)
 

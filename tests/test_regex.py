@@ -30,7 +30,27 @@ def agrees(source: str, words: list[str]) -> None:
 
 
 LEAVES = st.sampled_from(
-    ["a", "b", "A", "-", "é", ".", r"\n", "[ab]", "[^a]", "[^\\n]", r"\w", r"\W", r"\s", "[a-b-]", r"[\w-]", "(?i:a)", "(?s:.)", r"\x61", ""]
+    [
+        "a",
+        "b",
+        "A",
+        "-",
+        "é",
+        ".",
+        r"\n",
+        "[ab]",
+        "[^a]",
+        "[^\\n]",
+        r"\w",
+        r"\W",
+        r"\s",
+        "[a-b-]",
+        r"[\w-]",
+        "(?i:a)",
+        "(?s:.)",
+        r"\x61",
+        "",
+    ]
 )
 ZERO_WIDTH = st.sampled_from(["^", "$", r"\A", r"\Z", r"\b", r"\B", "(?m:^)", "(?m:$)"])
 WIDE = st.sampled_from(["(?<=a)", "(?<!a)", "(?<=a[ab])", "(?<!^a)", r"(?<=\ba)"])
@@ -71,10 +91,20 @@ def test_each_construct_means_what_python_means(source: str) -> None:
     agrees(source, WORDS)
 
 
-@pytest.mark.parametrize("leaf", [r"\d", r"\w", r"\s", r"\D", ".", r"(?i:k)", r"(?i:ſ)", r"(?i:[a-z])", r"(?a:\w)", "[^é-ü]", r"(?i:İ)", r"(?i:ß)"])
+@pytest.mark.parametrize(
+    "leaf",
+    [r"\d", r"\w", r"\s", r"\D", ".", r"(?i:k)", r"(?i:ſ)", r"(?i:[a-z])", r"(?a:\w)", "[^é-ü]", r"(?i:İ)", r"(?i:ß)"],
+)
 def test_a_leaf_accepts_the_characters_that_python_accepts(leaf: str) -> None:
     constraint, reference = read("regex", leaf), re.compile(leaf)
-    for code in [*range(0x3000), *range(0xD7F0, 0xD800), *range(0xE000, 0xE010), *range(0xFF00, 0x10100), 0x1F600, 0x10FFFF]:
+    for code in [
+        *range(0x3000),
+        *range(0xD7F0, 0xD800),
+        *range(0xE000, 0xE010),
+        *range(0xFF00, 0x10100),
+        0x1F600,
+        0x10FFFF,
+    ]:
         char = chr(code)
         assert constraint.accepts(char) == bool(reference.fullmatch(char)), hex(code)
 
@@ -151,7 +181,12 @@ def near(machine: automaton.ByteAutomaton, rng: random.Random) -> list[str]:
             state = machine.move[state, machine.byte_class[data[-1]]]
         text = data.decode("utf-8", "ignore")
         at = rng.randrange(len(text) + 1)
-        found += [text, text[:at] + text[at + 1 :], text[:at] + text[at : at + 1] + text[at:], text[:at] + "~é1"[at % 3] + text[at:]]
+        found += [
+            text,
+            text[:at] + text[at + 1 :],
+            text[:at] + text[at : at + 1] + text[at:],
+            text[:at] + "~é1"[at % 3] + text[at:],
+        ]
     # A long run of "a" takes Python exponential time on some of these patterns; ours has no such trouble to test.
     return [text for text in found if len(text) < 40]
 

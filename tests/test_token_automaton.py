@@ -105,7 +105,9 @@ def test_tokens_share_a_class_exactly_when_they_move_every_state_alike(tokens, p
         for e in range(edges.ptr[q], edges.ptr[q + 1])
         for c in edges.label_class[edges.label_ptr[edges.label[e]] : edges.label_ptr[edges.label[e] + 1]]
     }
-    assert pairs == {(q, column[q], int(c)) for c, column in columns.items() for q in range(compiled.states) if column[q] >= 0}
+    assert pairs == {
+        (q, column[q], int(c)) for c, column in columns.items() for q in range(compiled.states) if column[q] >= 0
+    }
 
 
 def test_special_tokens_are_dead_and_eos_is_absorbing() -> None:

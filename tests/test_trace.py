@@ -137,7 +137,9 @@ with Writer({path!r}, whole.header) as writer:
 def test_a_killed_run_opens_up_to_its_last_finished_step(tmp_path: Path) -> None:
     path = str(tmp_path / "killed.trace")
     code = KILLED.format(root=str(ROOT), path=path)
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env={**os.environ, "PYTHONWARNINGS": "default"})
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, env={**os.environ, "PYTHONWARNINGS": "default"}
+    )
     assert process.stdout
     assert process.stdout.readline() == b"three\n"
     process.send_signal(signal.SIGKILL)

@@ -57,7 +57,8 @@ def read(kind: str, source: Any) -> Constraint:
 
     Args:
         kind: `regex` or `choices`.
-        source: a regular expression in Python's syntax; or a sequence of strings, or lines of one string, one choice each.
+        source: a regular expression in Python's syntax; or a sequence of strings, or lines of one string, one choice
+            each.
 
     Raises:
         InputError: the kind is unknown, or the source can't be read; says where.

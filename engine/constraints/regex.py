@@ -1,8 +1,8 @@
 """Python's `re` syntax -> pattern with origins.
 
-`re` itself is the reference and is used as one: it checks the syntax first, so the reader below only ever sees patterns that
-Python accepts, and every leaf's set of characters is found by running that leaf over all code points. What this module adds
-is the tree with its spans, and the reason where a construct is not regular.
+`re` itself is the reference and is used as one: it checks the syntax first, so the reader below only ever sees patterns
+that Python accepts, and every leaf's set of characters is found by running that leaf over all code points. What this
+module adds is the tree with its spans, and the reason where a construct is not regular.
 """
 
 from __future__ import annotations
@@ -14,10 +14,24 @@ from functools import cache, lru_cache
 from typing import NoReturn
 
 from engine.errors import Finding, NotRegularError, PatternSyntaxError, Place
-from engine.pattern import ANY, EMPTY, Chars, Concat, Look, Origin, Pattern, Ranges, Repeat, Union, alternatives, sequence
+from engine.pattern import (
+    ANY,
+    EMPTY,
+    Chars,
+    Concat,
+    Look,
+    Origin,
+    Pattern,
+    Ranges,
+    Repeat,
+    Union,
+    alternatives,
+    sequence,
+)
 
 _ESCAPE = re.compile(
-    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]+\}|0[0-7]{0,2}|[0-3][0-7]{2}|[1-9][0-9]?|.)", re.DOTALL
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]+\}|0[0-7]{0,2}|[0-3][0-7]{2}|[1-9][0-9]?|.)",
+    re.DOTALL,
 )
 _GROUP = re.compile(r"\(\?(?:P<(?P<name>\w+)>|(?P<on>[aiLmsux]*)(?:-(?P<off>[imsx]+))?:|(?P<look><?[=!]))")
 _FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
@@ -28,14 +42,14 @@ _FLAG_OF = {
 }  # fmt: skip
 
 _EXPECTED = {
-    "missing ), unterminated subpattern": "This group is never closed; write a ')' where it ends, or '\\(' for the character.",
+    "missing ), unterminated subpattern": "This group is never closed; write a ')' where it ends, or '\\(' for one.",
     "unbalanced parenthesis": "There is no group to close here; remove the ')', or write '\\)' for the character.",
     "unterminated character set": "This class is never closed; write a ']' where it ends, or '\\[' for the character.",
     "nothing to repeat": "A quantifier needs something before it to repeat; put it there, or escape the quantifier.",
-    "multiple repeat": "Only one quantifier can follow an item; put the item into a group '(?:…)' first, or escape one.",
+    "multiple repeat": "Only one quantifier can follow an item; put the item into '(?:…)' first, or escape one.",
     "min repeat greater than max repeat": "Write the smaller number first, as in {2,5}.",
     "bad escape (end of pattern)": "A backslash needs a character after it; write '\\\\' for the backslash itself.",
-    "bad character range": "Write the lower character first, or put '-' first or last in the class for the character itself.",
+    "bad character range": "Write the lower character first, or put a '-' that is meant as one first or last.",
     "bad escape": "There is no such escape; write the character without the backslash, or '\\\\' for a backslash.",
     "missing >, unterminated name": "Close the group's name with '>'.",
     "unknown extension": "Known groups are (?:…) (?P<name>…) (?=…) (?!…) (?<=…) (?<!…) (?i:…).",
@@ -89,7 +103,8 @@ def _refuse_syntax(source: str, error: re.error) -> NoReturn:
     place = Place(source, start, start + 1)
     found = f"{source[start]!r}" if start < len(source) else "the end"
     remedy = next(
-        (text for word, text in _EXPECTED.items() if error.msg.startswith(word)), "Correct it there; the syntax is that of Python's re."
+        (text for word, text in _EXPECTED.items() if error.msg.startswith(word)),
+        "Correct it there; the syntax is that of Python's re.",
     )
     raise PatternSyntaxError(
         f"The regex can't be read at line {place.line}, column {place.column}, at {found}: {error.msg}.", remedy, place
@@ -152,10 +167,12 @@ class _Reader:
             return item, at
         least, most, stop = count
         if self.source.startswith("+", stop):
-            self.refuse("a possessive quantifier", start, stop + 1, "it keeps only the first way to match; drop the last '+'")
+            self.refuse(
+                "a possessive quantifier", start, stop + 1, "it keeps only the first way to match; drop the last '+'"
+            )
         if self.source.startswith("?", stop):
             stop += 1
-            message = "A lazy quantifier changes which match is found, not which texts match: on whole texts it has no effect."
+            message = "A lazy quantifier changes which match is found, not which whole texts match: it has no effect."
             self.note("lazy", start, stop, message)
         return Repeat(item, least, most, Origin(start, stop)), stop
 
@@ -208,7 +225,9 @@ class _Reader:
             self.refuse("a back-reference", at, self.source.index(")", at) + 1)
         if self.source.startswith("(?(", at):
             self.refuse("a conditional group", at, self.source.index(")", at) + 1)
-        self.refuse("an atomic group", at, at + 3, "it keeps only the first way to match; write '(?:' in place of '(?>'")
+        self.refuse(
+            "an atomic group", at, at + 3, "it keeps only the first way to match; write '(?:' in place of '(?>'"
+        )
 
     def refuse(self, what: str, start: int, stop: int, remedy: str = "") -> NoReturn:
         place = Place(self.source, start, stop)
@@ -218,7 +237,8 @@ class _Reader:
             else "its language depends on the order in which alternatives are tried"
         )
         raise NotRegularError(
-            f"The regex has {what}, {self.source[start:stop]!r}, at line {place.line}, column {place.column}: {reason}.",
+            f"The regex has {what}, {self.source[start:stop]!r}, at line {place.line}, column {place.column}: "
+            f"{reason}.",
             f"Remedy: {remedy}." if remedy else "Write the possible texts out as alternatives, if they are few.",
             place,
         )
@@ -302,7 +322,10 @@ def _line_end(multiline: bool, origin: Origin) -> Pattern:
 
 
 def _boundary(word: Ranges, wanted: bool) -> Pattern:
-    """`\\b`: a word character on exactly one side. `\\B`: on both or on none, and in Python before 3.14 not in the empty text."""
+    r"""Say that a word character stands on exactly one side (`\b`), or on both or none (`\B`).
+
+    In Python before 3.14 `\B` does not match in the empty text.
+    """
 
     def side(ahead: bool, is_word: bool) -> Pattern:
         return Look(Chars(word, Origin(0, 0)), ahead=ahead, negative=not is_word)

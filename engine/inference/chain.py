@@ -54,8 +54,8 @@ class Marginals:
     """The posterior at every position and boundary.
 
     Attributes:
-        log_lift: float64 `[length classes]`, `log q_i(v) − log p_i(v)` for the tokens of a class; `-inf` where forbidden
-            and where the class has no mass.
+        log_lift: float64 `[length classes]`, `log q_i(v) − log p_i(v)` for the tokens of a class; `-inf` where
+            forbidden and where the class has no mass.
         entropy: float64 `[length]`, of the posterior, nats.
         kl: float64 `[length]`, `KL(q_i ‖ p_i)`, nats; infinite where nothing is accepted.
         forbidden_mass: float64 `[length]`, mass under `p_i` that no accepted completion can use.
@@ -82,9 +82,7 @@ def marginals(potential: Potential, messages: Messages) -> Marginals:
     """Return the posterior of the tokens, by class (`method.md`, section 2)."""
     edges, shape = potential.automaton.edges, potential.mass.shape
     if not messages.possible:
-        return Marginals(
-            np.full(shape, -np.inf), np.zeros(shape[0]), np.full(shape[0], np.inf), np.ones(shape[0])
-        )
+        return Marginals(np.full(shape, -np.inf), np.zeros(shape[0]), np.full(shape[0], np.inf), np.ones(shape[0]))
     lift = kernels.lifts(
         edges.ptr,
         edges.target,
@@ -129,7 +127,7 @@ def draw(potential: Potential, messages: Messages, seed: int, step: int) -> np.n
 
 def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
     """Return the most probable accepted sequence: int32 `[length]` tokens and int32 `[boundaries]` states (Viterbi)."""
-    edges, automaton = potential.automaton.edges, potential.automaton
+    edges = potential.automaton.edges
     shape = potential.mass.shape
     score = np.full(shape, -np.inf)
     token = np.full(shape, -1, np.int32)

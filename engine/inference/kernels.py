@@ -13,6 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
+from engine import noise
+
 BASE_LOG = 256.0 * math.log(2.0)
 """Natural logarithm of 2^256."""
 _BIG = 2.0**128
@@ -24,7 +26,7 @@ _NEVER = -(2**30)
 
 
 @njit(cache=True, inline="always")
-def _add(m, k, n, j):  # type: ignore[no-untyped-def]
+def _add(m, k, n, j):
     """`(m, k) + (n, j)`."""
     if j == k:
         m += n
@@ -40,7 +42,7 @@ def _add(m, k, n, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _times(m, k, n, j):  # type: ignore[no-untyped-def]
+def _times(m, k, n, j):
     """`(m, k) · (n, j)`, both positive."""
     m *= n
     k += j
@@ -52,15 +54,15 @@ def _times(m, k, n, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _from_log(x):  # type: ignore[no-untyped-def]
+def _from_log(x):
     if x == -np.inf:
         return 0.0, _NEVER
-    k = int(round(x / BASE_LOG))
+    k = round(x / BASE_LOG)
     return math.exp(x - k * BASE_LOG), k
 
 
 @njit(cache=True, inline="always")
-def _ratio(m, k, n, j):  # type: ignore[no-untyped-def]
+def _ratio(m, k, n, j):
     """`(m, k) / (n, j)` as a float64, for quotients that are at most about 1; below 1e-300 they may vanish."""
     if m == 0.0:
         return 0.0
@@ -79,7 +81,7 @@ def to_log(m: np.ndarray, k: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-def class_masses(shifted, weights, ptr, tokens, least):  # type: ignore[no-untyped-def]
+def class_masses(shifted, weights, ptr, tokens, least):
     """Sum a mean field over the tokens of each class.
 
     Args:
@@ -89,8 +91,8 @@ def class_masses(shifted, weights, ptr, tokens, least):  # type: ignore[no-untyp
         least: a sum of weights below this has lost digits and is done again relative to its class's maximum.
 
     Returns:
-        `(m, k, mean_log, log_total)`: the masses as numbers `[rows classes]`, the mean of `log p` over each class under `p`
-        `[rows classes]` (0 where it has no mass), and the log of each row's sum of weights `[rows]`.
+        `(m, k, mean_log, log_total)`: the masses as numbers `[rows classes]`, the mean of `log p` over each class under
+        `p` `[rows classes]` (0 where it has no mass), and the log of each row's sum of weights `[rows]`.
     """
     rows = shifted.shape[0]
     classes = ptr.size - 1
@@ -119,14 +121,12 @@ def class_masses(shifted, weights, ptr, tokens, least):  # type: ignore[no-untyp
                 m[i, c] = mass / total
                 mean_log[i, c] = mean_log[i, c] / mass - log_sum
             elif ptr[c + 1] > ptr[c]:
-                m[i, c], k[i, c], mean_log[i, c] = _small_class(
-                    shifted[i], tokens[ptr[c] : ptr[c + 1]], log_sum
-                )
+                m[i, c], k[i, c], mean_log[i, c] = _small_class(shifted[i], tokens[ptr[c] : ptr[c + 1]], log_sum)
     return m, k, mean_log, log_total
 
 
 @njit(cache=True)
-def _small_class(shifted, tokens, log_sum):  # type: ignore[no-untyped-def]
+def _small_class(shifted, tokens, log_sum):
     best = -np.inf
     for v in tokens:
         best = max(best, np.float64(shifted[v]))
@@ -144,8 +144,8 @@ def _small_class(shifted, tokens, log_sum):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def class_best(shifted, ptr, tokens):  # type: ignore[no-untyped-def]
-    """Return the largest entry of each class, `[rows classes]`, and its token (the lowest id among equals; -1 where none)."""
+def class_best(shifted, ptr, tokens):
+    """Return each class's largest entry, `[rows classes]`, and its token: the lowest id among equals, -1 if none."""
     rows = shifted.shape[0]
     classes = ptr.size - 1
     best = np.full((rows, classes), -np.inf)
@@ -160,7 +160,7 @@ def class_best(shifted, ptr, tokens):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def label_masses(m, k, label_ptr, label_class):  # type: ignore[no-untyped-def]
+def label_masses(m, k, label_ptr, label_class):
     """Sum class masses `[length classes]` over the classes of each label: `[length labels]`."""
     length = m.shape[0]
     labels = label_ptr.size - 1
@@ -179,7 +179,7 @@ def label_masses(m, k, label_ptr, label_class):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def live_states(ptr, target, label, start, accepting, possible):  # type: ignore[no-untyped-def]
+def live_states(ptr, target, label, start, accepting, possible):
     """Find by Boolean reachability the states that some accepted completion passes at each boundary.
 
     Args:
@@ -226,8 +226,8 @@ def live_states(ptr, target, label, start, accepting, possible):  # type: ignore
 
 
 @njit(cache=True)
-def backward(ptr, target, label, live_ptr, live, mass, exponent):  # type: ignore[no-untyped-def]
-    """Backward messages of the live states: the mass of all accepted completions from each; numbers aligned with `live`."""
+def backward(ptr, target, label, live_ptr, live, mass, exponent):
+    """Backward messages, aligned with `live`: the mass of all accepted completions from each state."""
     length = mass.shape[0]
     m = np.zeros(live.size)
     k = np.full(live.size, _NEVER, np.int32)
@@ -253,7 +253,7 @@ def backward(ptr, target, label, live_ptr, live, mass, exponent):  # type: ignor
 
 
 @njit(cache=True)
-def forward(ptr, target, label, live_ptr, live, mass, exponent):  # type: ignore[no-untyped-def]
+def forward(ptr, target, label, live_ptr, live, mass, exponent):
     """Forward messages of the live states: the mass of all ways from the start to each; numbers aligned with `live`."""
     length = mass.shape[0]
     m = np.zeros(live.size)
@@ -277,7 +277,7 @@ def forward(ptr, target, label, live_ptr, live, mass, exponent):  # type: ignore
 
 
 @njit(cache=True)
-def lifts(ptr, target, label, label_ptr, label_class, live_ptr, live, f, fk, b, bk, mass, classes):  # type: ignore[no-untyped-def]
+def lifts(ptr, target, label, label_ptr, label_class, live_ptr, live, f, fk, b, bk, mass, classes):
     """Return the lift of each class with mass at each position, as numbers `[length classes]`.
 
     `lift_i(c) = Σ f_i(q) b_{i+1}(move(q, c)) / Z`, first summed per label and then spread to the label's classes.
@@ -314,7 +314,7 @@ def lifts(ptr, target, label, label_ptr, label_class, live_ptr, live, f, fk, b, 
 
 
 @njit(cache=True)
-def state_posterior(live_ptr, live, f, fk, b, bk, states, top):  # type: ignore[no-untyped-def]
+def state_posterior(live_ptr, live, f, fk, b, bk, states, top):
     """Return the `top` most probable states of each boundary, their probabilities, and the live states as bits."""
     boundaries = live_ptr.size - 1
     ids = np.full((boundaries, top), -1, np.int32)
@@ -335,7 +335,7 @@ def state_posterior(live_ptr, live, f, fk, b, bk, states, top):  # type: ignore[
 
 
 @njit(cache=True, inline="always")
-def _choose(m, k, count, u):  # type: ignore[no-untyped-def]
+def _choose(m, k, count, u):
     """Return the index that a uniform `u` picks among `count` numbers, in proportion to them."""
     x, y = 0.0, _NEVER
     for n in range(count):
@@ -354,7 +354,7 @@ def _choose(m, k, count, u):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def draw_path(ptr, target, label, live_ptr, live, b, bk, mass, exponent, noise):  # type: ignore[no-untyped-def]
+def draw_path(ptr, target, label, live_ptr, live, b, bk, mass, exponent, noise):
     """Draw states from left to right: each edge in proportion to its weight times the backward message behind it."""
     length = mass.shape[0]
     path = np.empty(length + 1, np.int32)
@@ -382,7 +382,7 @@ def draw_path(ptr, target, label, live_ptr, live, b, bk, mass, exponent, noise):
 
 
 @njit(cache=True)
-def draw_classes(ptr, target, label, label_ptr, label_class, path, m, k, noise):  # type: ignore[no-untyped-def]
+def draw_classes(ptr, target, label, label_ptr, label_class, path, m, k, noise):
     """Draw the class of each position given the states at its two ends.
 
     Returns:
@@ -417,7 +417,7 @@ def draw_classes(ptr, target, label, label_ptr, label_class, path, m, k, noise):
 
 
 @njit(cache=True)
-def draw_tokens(shifted, classes, rest, ptr, tokens):  # type: ignore[no-untyped-def]
+def draw_tokens(shifted, classes, rest, ptr, tokens):
     """Draw a token of each row's class in proportion to `exp(shifted)`; `rest` is uniform noise."""
     rows = classes.size
     out = np.empty(rows, np.int32)
@@ -441,8 +441,8 @@ def draw_tokens(shifted, classes, rest, ptr, tokens):  # type: ignore[no-untyped
 
 
 @njit(cache=True)
-def best_path(ptr, target, label, live_ptr, live, score):  # type: ignore[no-untyped-def]
-    """Return the path with the largest sum of `score[i, label]`, the lowest state among equals, by max-plus messages."""
+def best_path(ptr, target, label, live_ptr, live, score):
+    """Return the path with the largest sum of `score[i, label]` by max-plus messages; the first edge among equals."""
     length = score.shape[0]
     value = np.full(live.size, -np.inf)
     choice = np.full(live.size, -1, np.int32)
@@ -474,11 +474,11 @@ def best_path(ptr, target, label, live_ptr, live, score):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def draw_midpoints(ptr, target, label, live_ptr, live, f, fk, mass, exponent, noise, forced, top):  # type: ignore[no-untyped-def]
+def draw_midpoints(ptr, target, label, live_ptr, live, f, fk, mass, exponent, noise, forced, top):
     """Draw the end, then every midpoint given the ends of its span, level by level.
 
-    The conditional of the midpoint `m` of `[l, r]` is a forward message from the state at `l` times a backward message from
-    the state at `r`, both over live states only.
+    The conditional of the midpoint `m` of `[l, r]` is a forward message from the state at `l` times a backward message
+    from the state at `r`, both over live states only.
 
     Args:
         noise: float64 `[boundaries]`, one uniform number for each boundary.
@@ -576,7 +576,7 @@ def draw_midpoints(ptr, target, label, live_ptr, live, f, fk, mass, exponent, no
 
 
 @njit(cache=True)
-def _conditional(states, m, k, u, forced, ids, probability):  # type: ignore[no-untyped-def]
+def _conditional(states, m, k, u, forced, ids, probability):
     """Draw (or take the forced) state of a distribution given by numbers; note its most probable states."""
     count = states.size
     x, y = 0.0, _NEVER
@@ -604,7 +604,7 @@ def _conditional(states, m, k, u, forced, ids, probability):  # type: ignore[no-
 
 
 @njit(cache=True)
-def top_tokens(shifted, log_total, class_log_lift, token_class, top):  # type: ignore[no-untyped-def]
+def top_tokens(shifted, log_total, class_log_lift, token_class, top):
     """Return the `top` most probable tokens of each row under the mean field and under the posterior.
 
     Returns:
@@ -636,7 +636,7 @@ def top_tokens(shifted, log_total, class_log_lift, token_class, top):  # type: i
 
 
 @njit(cache=True)
-def _insert(ids, score, v, s):  # type: ignore[no-untyped-def]
+def _insert(ids, score, v, s):
     """Put `v` where it belongs among descending scores; return the score that the next one must pass."""
     r = ids.size - 1
     while r > 0 and score[r - 1] < s:
@@ -646,3 +646,22 @@ def _insert(ids, score, v, s):  # type: ignore[no-untyped-def]
     ids[r] = v
     score[r] = s
     return score[ids.size - 1]
+
+
+@njit(cache=True)
+def independent_tokens(shifted, positions, allowed, token_class, noisy, seed, step, stream):
+    """Return each row's largest allowed logit plus Gumbel noise in float64 (none where not `noisy`): int32 `[rows]`."""
+    rows, vocab = shifted.shape
+    out = np.zeros(rows, np.int32)
+    for i in range(rows):
+        best = -np.inf
+        for v in range(vocab):
+            if allowed[i, token_class[v]] and shifted[i, v] > -np.inf:
+                x = np.float64(shifted[i, v])
+                if noisy:
+                    u = noise.uniform(seed, step, stream, positions[i] * vocab + v)
+                    x -= math.log(-math.log(u))
+                if x > best:
+                    best = x
+                    out[i] = v
+    return out

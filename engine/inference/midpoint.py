@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Midpoints:
     """States drawn as a tree: the end, then the middle of every span given its two ends.
 
-    The tree is dyadic: boundary `m` in `1 … length − 1` is the middle of `m ± h`, `h` the largest power of two that divides
-    `m`, the right end cut to `length`. Boundary `length` is the root's right end, drawn first.
+    The tree is dyadic: boundary `m` in `1 … length − 1` is the middle of `m ± h`, `h` the largest power of two that
+    divides `m`, the right end cut to `length`. Boundary `length` is the root's right end, drawn first.
 
     Attributes:
         path: int32 `[boundaries]`, all states.

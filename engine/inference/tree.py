@@ -1,8 +1,8 @@
-"""The dense tree: matrices that cross spans of 2, 4, 8 … positions, then midpoints from the top down, a level at a time.
+"""The dense tree: matrices that cross spans of 2, 4, 8 … positions, then midpoints a level at a time, top down.
 
-Cost `⌈log2 length⌉` levels of batched `states × states` products, float64, on any torch device. The matrices are kept as
-logarithms and scaled by row and column before each product; where the scaled product lost an entry to underflow, that
-span's product is done again by `logsumexp`, so the scaling is checked and not hoped for.
+Cost `⌈log2 length⌉` levels of batched `states × states` products, float64, on any torch device. The matrices are kept
+as logarithms and scaled by row and column before each product; where the scaled product lost an entry to underflow,
+that span's product is done again by `logsumexp`, so the scaling is checked and not hoped for.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def draw(
 ) -> Midpoints:
     """Draw all states by the dense tree; arguments and result as in `midpoint.draw`."""
     length = potential.length
-    live_ptr, live = potential.live
+    _, live = potential.live
     # Only states that are live somewhere get a row; their order is kept, so the noise picks as in `midpoint`.
     kept = np.unique(live)
     spans = _up_sweep(_leaves(potential, kept, device))

@@ -41,7 +41,7 @@ class Table:
             "rows_normalised": normalised,
         }
 
-    def encode_prompt(self, prompt: str) -> np.ndarray:  # noqa: ARG002 - a table has no prompt
+    def encode_prompt(self, prompt: str) -> np.ndarray:
         """Return no tokens: a table does not read."""
         return np.zeros(0, np.int32)
 
@@ -67,7 +67,7 @@ class Table:
             )
         return np.asarray(found, np.int32)
 
-    def logits(self, prompt_ids: np.ndarray, canvas: np.ndarray, step: int) -> np.ndarray:  # noqa: ARG002
+    def logits(self, prompt_ids: np.ndarray, canvas: np.ndarray, step: int) -> np.ndarray:
         """Return float64 `[length vocab]`: the log of the step's matrix, whatever the canvas."""
         return self._logits[min(step, self._logits.shape[0] - 1)]
 
@@ -136,9 +136,7 @@ def _normalised(steps: Any, tokens: list[str], name: str) -> tuple[np.ndarray, b
         for i, row in enumerate(matrix):
             if not isinstance(row, list) or len(row) != len(tokens):
                 count = len(row) if isinstance(row, list) else "no"
-                raise ModelError(
-                    f"Row {i} of {name} has {count} entries, and there are {len(tokens)} tokens.", _FORM
-                )
+                raise ModelError(f"Row {i} of {name} has {count} entries, and there are {len(tokens)} tokens.", _FORM)
             good = [isinstance(x, int | float) and math.isfinite(x) and x >= 0 for x in row]
             if not all(good) or sum(row) <= 0:
                 bad = row[good.index(False)] if not all(good) else "only zeros"
