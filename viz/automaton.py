@@ -112,7 +112,7 @@ def dot_source(header: Header, states: np.ndarray) -> str:
             if inside[target]:
                 text = labels.summary(header.vocabulary, edge_tokens(automaton, e).tolist())
                 graph.edge(
-                    f"q{q}", f"q{target}", label=f" {labels.dot(text)} ", id=f"e{q}_{target}"
+                    f"q{q}", f"q{target}", label=labels.dot(f" {text} "), id=f"e{q}_{target}"
                 )
             else:
                 cut.add(q)

@@ -97,4 +97,5 @@ def dot(text: str) -> str:
     by which text enters a graph.
     """
     shown = "".join(c if c == " " else SIGNS.get(c) or _readable(c) for c in text)
-    return str(graphviz.escape(shown.replace("&", "&amp;")))
+    # Of graphviz's own type, which a label that looks like `<…>` needs so as not to be read as HTML.
+    return graphviz.escape(shown.replace("&", "&amp;"))  # type: ignore[no-any-return]
