@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from engine.vocabulary import Vocabulary
 FOLDER = Path(__file__).parents[2] / "assets" / "model"
 
 
-class EmbeddedConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
+class EmbeddedConfig(PreTrainedConfig):
     """Sizes of the transformer, and the ids with a meaning.
 
     Attributes:
@@ -46,17 +46,16 @@ class EmbeddedConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     rope_theta: float = 10_000.0
     max_position_embeddings: int = 1536
     rms_norm_eps: float = 1e-6
-    pad_token_id: int | None = 0
-    sep_token_id: int | None = 1
-    eos_token_id: int | list[int] | None = 2
+    pad_token_id: int = 0
+    sep_token_id: int = 1
+    eos_token_id: int = 2
     mask_token_id: int = 3
     tie_word_embeddings: bool = True
 
     @property
     def dead_ids(self) -> tuple[int, ...]:
         """Ids whose logit is -inf."""
-        ids = (self.pad_token_id, self.sep_token_id, self.mask_token_id)
-        return tuple(i for i in ids if i is not None)
+        return (self.pad_token_id, self.sep_token_id, self.mask_token_id)
 
 
 class _Norm(nn.Module):
@@ -103,7 +102,7 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).type_as(x)
 
 
-class EmbeddedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
+class EmbeddedModel(PreTrainedModel):
     """A bidirectional transformer: RMSNorm, RoPE, QK-norm, SwiGLU, no biases, tied embedding."""
 
     config: EmbeddedConfig
@@ -116,7 +115,7 @@ class EmbeddedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.blocks = nn.ModuleList(_Block(config) for _ in range(config.num_hidden_layers))
         self.norm = _Norm(config.hidden_size, config.rms_norm_eps)
         self._angles: tuple[Tensor, Tensor] | None = None
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
         if isinstance(module, nn.Linear):
@@ -174,7 +173,7 @@ class Embedded:
         self.name = name
         self.facts = facts
         self.model = model.requires_grad_(False)
-        self.model.eval()  # type: ignore[no-untyped-call]
+        self.model.eval()
         self.tokenizer = tokenizer
         config = model.config
         self.vocabulary = Vocabulary.from_tokenizer(
@@ -255,20 +254,19 @@ def _read_model(folder: Path) -> EmbeddedModel:
         # Not `from_pretrained`: it fills what is missing with noise, and draws a progress bar.
         model.load_state_dict(load_file(folder / "model.safetensors"))
     except (OSError, ValueError, RuntimeError, TypeError, SafetensorError) as error:
-        raise _damaged(
-            folder, " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        ) from error
+        raise _damaged(folder, " ".join(f"{type(error).__name__}: {error}".split())[:200]) from error
     return model
 
 
 def _read_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
     try:
-        return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+        tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
     except Exception as error:
         # The Rust reader raises a bare Exception for a damaged file, and nothing narrower.
-        if not isinstance(error, OSError | ValueError) and type(error) is not Exception:
+        if not isinstance(error, OSError | ValueError | LookupError) and type(error) is not Exception:
             raise
         raise _damaged(folder, f"tokenizer.json: {error}".splitlines()[0]) from error
+    return tokenizer
 
 
 def _damaged(folder: Path, detail: str) -> ModelError:

@@ -1,7 +1,7 @@
-"""Ready requests, each with a constraint that chooses one of the spellings the embedded model knows.
+"""Ready requests, each with a constraint that chooses one of the spellings that the model knows.
 
-They are in the language of the corpus that the model was trained on (`engine.training.corpus`), and their names, values and
-grids are among those that were held out of it.
+They are in the language of the corpus that the embedded model was trained on
+(`engine.training.corpus`), and their names, values and grids are among those held out of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Task:
 
 
 _TOOLS = "Tools: book_castle(member, day); find_parcel(street, week)."
-_STRING = '"[a-z ]+"'
+_PAIR = '"[a-z]+": "[a-z ]+"'
 _ROW = "(" + "|".join(map("".join, itertools.permutations("1234"))) + ")"
 _OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 
@@ -46,7 +46,7 @@ TASKS = (
         title="A function call in spaced JSON",
         prompt=f"{_TOOLS} Book the castle with member ruth and day friday.",
         kind="regex",
-        source=rf'\{{"name": "[a-z]+_[a-z]+", "arguments": \{{"[a-z]+": {_STRING}(, "[a-z]+": {_STRING})*\}}\}}',
+        source=rf'\{{"name": "[a-z]+_[a-z]+", "arguments": \{{{_PAIR}(, {_PAIR})*\}}\}}',
         length=32,
         steps=16,
         what="The model knows nine ways to write this call; unconstrained positions mix them.",
@@ -56,10 +56,11 @@ TASKS = (
         title="A function call in compact JSON, by its schema",
         prompt=f"{_TOOLS} Please book castle: friday as day, ruth as member.",
         kind="regex",
-        source=r'\{"name":"(book_castle|find_parcel)","arguments":\{"member":"[a-z]+","day":"(monday|friday|sunday)"\}\}',
+        source=r'\{"name":"(book_castle|find_parcel)","arguments":'
+        r'\{"member":"[a-z]+","day":"(monday|friday|sunday)"\}\}',
         length=32,
         steps=16,
-        what="The constraint fixes the order of the arguments, against the order in which the request names them.",
+        what="The constraint fixes the order of the arguments, against the request's own order.",
     ),
     Task(
         name="call-python",
@@ -67,9 +68,9 @@ TASKS = (
         prompt="Tools: send_photo(screen, limit). Send photo, the limit 48, screen = harbor tower.",
         kind="regex",
         source=r'[a-z]+_[a-z]+\(([a-z]+=("[a-z ]*"|-?[0-9]+|True|False)(, |\)))+',
-        length=24,
-        steps=12,
-        what='Arguments may come in either order, and the regex ends each with ", " or ")": the language is looser than Python.',
+        length=32,
+        steps=16,
+        what='The regex ends each argument with ", " or ")": its language is looser than Python.',
     ),
     Task(
         name="call-command",
@@ -94,7 +95,7 @@ TASKS = (
         ),
         length=16,
         steps=8,
-        what="Each position seems to vote by itself; the posterior shows which choices the votes add up to.",
+        what="The positions vote apart; the posterior shows which choice their votes add up to.",
     ),
     Task(
         name="sudoku-slashes",
@@ -104,7 +105,7 @@ TASKS = (
         source="[1-4]{4}(/[1-4]{4}){3}",
         length=24,
         steps=8,
-        what="Digits and separators shift against each other between spellings, and few steps commit them together.",
+        what="Digits and separators stand elsewhere in each spelling, and few steps commit them.",
     ),
     Task(
         name="sudoku-rows",
@@ -144,7 +145,7 @@ TASKS = (
         source=rf"http://{_OCTET}(\.{_OCTET}){{3}}:[0-9]+",
         length=24,
         steps=8,
-        what="Octets have no fixed length, so every position is unsure where it lies until its neighbours are known.",
+        what="Octets have no fixed length: a position depends on all before it.",
     ),
     Task(
         name="phone",
@@ -154,7 +155,7 @@ TASKS = (
         source=r"\([0-9]{3}\) [0-9]{3}-[0-9]{4}",
         length=16,
         steps=4,
-        what="The country code belongs to other spellings; drawn by themselves, positions let parts of it in.",
+        what="The country code belongs to other spellings, and parts of it slip in.",
     ),
     Task(
         name="colour-hex",
@@ -164,7 +165,7 @@ TASKS = (
         source="#[0-9a-f]{6}",
         length=8,
         steps=4,
-        what="Letters and digits of a number are different tokens, so one colour has several tokenisations.",
+        what="A run of letters may be one token or two, so a colour has several tokenisations.",
     ),
     Task(
         name="email-link",
@@ -174,7 +175,7 @@ TASKS = (
         source=r"mailto:[a-z]+@[a-z]+\.(com|org|net|io|de)",
         length=16,
         steps=4,
-        what="Every token of the start is forced; watch which positions the constraint decides and which the model.",
+        what="The start is forced: the constraint decides there, and the model after it.",
     ),
     Task(
         name="sql",

@@ -23,11 +23,11 @@ POOL = 640
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Sequences of a prompt, the separator, an answer and EOS to the end; what is hidden of them is in `masked`.
+    """Sequences of a prompt, the separator, an answer and EOS to the end, and what to hide of them.
 
     Attributes:
         ids: int64 `[batch length]`, before masking.
-        masked: bool `[batch length]`, the positions to predict; at least one a row, none in a prompt.
+        masked: bool `[batch length]`, what to predict; at least one a row, none in a prompt.
     """
 
     ids: np.ndarray
@@ -56,11 +56,12 @@ def batches(
     examples = [corpus.example(seed, pool * POOL + i, pick_share=pick_share) for i in range(POOL)]
     prompts = tokenizer.encode_batch([e.prompt for e in examples], add_special_tokens=False)
     answers = tokenizer.encode_batch([e.answer for e in examples], add_special_tokens=False)
-    rows = []
+    sep_id, eos_id = config.sep_token_id, config.eos_token_id
+    rows: list[tuple[int, list[int]]] = []
     for prompt, answer in zip(prompts, answers, strict=True):
         spare = canvas_length(random, len(answer.ids)) - len(answer.ids)
-        row = [*prompt.ids, config.sep_token_id, *answer.ids, *[config.eos_token_id] * spare]
-        rows.append((len(prompt.ids) + 1, row))
+        ids = [*prompt.ids, sep_id, *answer.ids, *[eos_id] * spare]
+        rows.append((len(prompt.ids) + 1, ids))
     rows.sort(key=lambda row: len(row[1]))
     groups: list[list[tuple[int, list[int]]]] = [[]]
     for row in rows:
@@ -68,11 +69,11 @@ def batches(
             groups.append([])
         groups[-1].append(row)
     for index in random.permutation(len(groups)):
-        yield _batch(random, groups[index], config.eos_token_id)
+        yield _batch(random, groups[index], eos_id)
 
 
 def canvas_length(random: np.random.Generator, answer: int) -> int:
-    """Draw the canvas that an answer of so many tokens stands on: snug more often than not, else one of `CANVASES`."""
+    """Draw the canvas of an answer of so many tokens: often snug, else one of `CANVASES`."""
     roomy = [n for n in CANVASES if n > answer]
     if roomy and random.random() < 0.4:
         return int(random.choice(roomy))

@@ -71,9 +71,7 @@ def example(
     return Example(family, prompt, spellings, chosen)
 
 
-def stream(
-    seed: int, split: str = "train", family: str | None = None, start: int = 0
-) -> Iterator[Example]:
+def stream(seed: int, split: str = "train", family: str | None = None, start: int = 0) -> Iterator[Example]:
     """Yield the examples of a stream from number `start` on, for ever."""
     return (example(seed, index, split, family) for index in itertools.count(start))
 
@@ -90,9 +88,7 @@ def _value(random: Random, split: str) -> Value:
     if kind < 0.66:
         return " ".join(words(random, split, 2))
     if kind < 0.84:
-        return random.choice(
-            (random.randrange(10), random.randrange(10, 100), random.randrange(100, 1000))
-        )
+        return random.choice((random.randrange(10), random.randrange(10, 100), random.randrange(100, 1000)))
     if kind < 0.87:
         return -random.randrange(1, 100)
     if kind < 0.92:
@@ -136,8 +132,7 @@ def _call(random: Random, split: str) -> tuple[str, dict[str, str]]:
     tools = [f"{names[0]}({', '.join(arguments[:count])})"]
     distractors = random.choice((0, 0, 1, 1, 2))
     tools += [
-        f"{name}({', '.join(random.sample(arguments, random.choice((1, 2))))})"
-        for name in names[1 : 1 + distractors]
+        f"{name}({', '.join(random.sample(arguments, random.choice((1, 2))))})" for name in names[1 : 1 + distractors]
     ]
     random.shuffle(tools)
     request = random.choice(
@@ -153,25 +148,19 @@ def _call(random: Random, split: str) -> tuple[str, dict[str, str]]:
 def call_spellings(name: str, arguments: dict[str, Value]) -> dict[str, str]:
     """Write one function call in every spelling of the corpus."""
     compact = (",", ":")
-    python = {
-        key: json.dumps(value) if not isinstance(value, bool) else str(value)
-        for key, value in arguments.items()
-    }
+    python = {key: json.dumps(value) if not isinstance(value, bool) else str(value) for key, value in arguments.items()}
     single = {key: text.replace('"', "'") for key, text in python.items()}
     shell = {
-        key: f"'{text}'" if " " in (text := _shell(value)) or not text else text
-        for key, value in arguments.items()
+        key: f"'{text}'" if " " in (text := _shell(value)) or not text else text for key, value in arguments.items()
     }
     return {
         "json": json.dumps({"name": name, "arguments": arguments}),
         "compact json": json.dumps({"name": name, "arguments": arguments}, separators=compact),
         "tool json": json.dumps({"tool": name, "args": arguments}),
-        "function json": json.dumps(
-            {"function": name, "parameters": arguments}, separators=compact
-        ),
+        "function json": json.dumps({"function": name, "parameters": arguments}, separators=compact),
         "nested json": json.dumps({name: arguments}),
         "python": f"{name}({', '.join(f'{key}={text}' for key, text in python.items())})",
-        "single quoted python": f"{name}({', '.join(f'{key}={text}' for key, text in single.items())})",
+        "single quoted python": (f"{name}({', '.join(f'{key}={text}' for key, text in single.items())})"),
         "command": " ".join((name, *(f"--{key} {text}" for key, text in shell.items()))),
         "short command": " ".join((name, *(f"{key}={text}" for key, text in shell.items()))),
     }
@@ -236,10 +225,7 @@ def sudoku_spellings(grid: str) -> dict[str, str]:
     }
 
 
-_GRIDS = {
-    split: tuple(g for g in SUDOKU_GRIDS if _held_out(g) == (split == "held_out"))
-    for split in SPLITS
-}
+_GRIDS = {split: tuple(g for g in SUDOKU_GRIDS if _held_out(g) == (split == "held_out")) for split in SPLITS}
 
 
 def _countdown(random: Random, split: str) -> tuple[str, dict[str, str]]:
@@ -323,9 +309,7 @@ def _date(random: Random) -> tuple[str, dict[str, str]]:
 
 def _decimal(random: Random) -> tuple[str, dict[str, str]]:
     whole, cents = random.randrange(1, 10000), random.randrange(100)
-    return random.choice(
-        (f"Amount: {whole} and {cents:02} cents", f"Price {whole} units {cents:02} cents")
-    ), {
+    return random.choice((f"Amount: {whole} and {cents:02} cents", f"Price {whole} units {cents:02} cents")), {
         "point": f"{whole}.{cents:02}",
         "comma": f"{whole},{cents:02}",
         "grouped": f"{whole:,}.{cents:02}",
@@ -335,10 +319,7 @@ def _decimal(random: Random) -> tuple[str, dict[str, str]]:
 
 
 def _address(random: Random) -> tuple[str, dict[str, str]]:
-    parts = [
-        random.choice((random.randrange(256), random.choice((0, 1, 10, 127, 192, 168))))
-        for _ in range(4)
-    ]
+    parts = [random.choice((random.randrange(256), random.choice((0, 1, 10, 127, 192, 168)))) for _ in range(4)]
     said = " ".join(map(str, parts))
     dotted = ".".join(map(str, parts))
     port = random.choice((80, 443, 22, 8080))
@@ -354,9 +335,7 @@ def _address(random: Random) -> tuple[str, dict[str, str]]:
 def _phone(random: Random) -> tuple[str, dict[str, str]]:
     country, area = random.randrange(1, 99), random.randrange(100, 1000)
     first, last = random.randrange(100, 1000), random.randrange(10000)
-    return random.choice(
-        (f"Phone {country} {area} {first} {last:04}", f"Call {country} {area} {first} {last:04}")
-    ), {
+    return random.choice((f"Phone {country} {area} {first} {last:04}", f"Call {country} {area} {first} {last:04}")), {
         "international": f"+{country} {area} {first} {last:04}",
         "dashes": f"{area}-{first}-{last:04}",
         "parentheses": f"({area}) {first}-{last:04}",
@@ -370,9 +349,7 @@ def _colour(random: Random) -> tuple[str, dict[str, str]]:
     red, green, blue = (17 * level for level in levels)
     short = "".join(f"{level:x}" for level in levels)
     long = "".join(f"{level:x}{level:x}" for level in levels)
-    return random.choice(
-        (f"Colour red {red} green {green} blue {blue}", f"Color {red}, {green}, {blue}")
-    ), {
+    return random.choice((f"Colour red {red} green {green} blue {blue}", f"Color {red}, {green}, {blue}")), {
         "hex": f"#{long}",
         "upper hex": f"#{long.upper()}",
         "short hex": f"#{short}",
@@ -386,9 +363,7 @@ def _clock(random: Random) -> tuple[str, dict[str, str]]:
     late = random.random() < 0.5
     full = hour % 12 + 12 * late
     half = "pm" if late else "am"
-    return random.choice(
-        (f"Time: {minute} past {hour} {half}", f"The hour is {hour} {half} and {minute} minutes")
-    ), {
+    return random.choice((f"Time: {minute} past {hour} {half}", f"The hour is {hour} {half} and {minute} minutes")), {
         "24 hours": f"{full:02}:{minute:02}",
         "12 hours": f"{hour}:{minute:02} {half}",
         "upper 12 hours": f"{hour}:{minute:02} {half.upper()}",
@@ -401,9 +376,7 @@ def _email(random: Random, split: str) -> tuple[str, dict[str, str]]:
     user, host = words(random, split, 2)
     top = random.choice(("com", "org", "net", "io", "de"))
     address = f"{user}@{host}.{top}"
-    return random.choice(
-        (f"Mail of {user} at {host} dot {top}", f"Write to {user}, host {host}, domain {top}")
-    ), {
+    return random.choice((f"Mail of {user} at {host} dot {top}", f"Write to {user}, host {host}, domain {top}")), {
         "address": address,
         "brackets": f"<{address}>",
         "link": f"mailto:{address}",

@@ -1,7 +1,8 @@
 """How right the embedded model is on held-out requests: `python -m engine.training.evaluate`.
 
-Each request is unhinted and asked for in one spelling, by the constraint alone. *Satisfied* is in the constraint's language;
-*right* is one of the spellings of the right answer, whichever, so that it can exceed satisfied where nothing is enforced.
+Each request is unhinted and asked for in one spelling, by the constraint alone. *Satisfied* is in
+the constraint's language; *right* is a right answer in whichever spelling, so that it can exceed
+satisfied where nothing is enforced.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _PAIR = rf'"[a-z]+": {_JSON_VALUE}'
 PATTERNS = {
     "call": {"json": rf'\{{"name": "[a-z]+_[a-z]+", "arguments": \{{{_PAIR}(, {_PAIR})*\}}\}}'},
     "sql": {
-        "lower case sql statement": r"select [a-z]+(, [a-z]+)* from [a-z]+ where [a-z]+ (=|<|>) ('[a-z]+'|[0-9]+);"
+        "lower case sql statement": (r"select [a-z]+(, [a-z]+)* from [a-z]+ where [a-z]+ (=|<|>) ('[a-z]+'|[0-9]+);")
     },
     "sudoku": {"slashes": "[1-4]{4}(/[1-4]{4}){3}"},
     "countdown": {"equation": r"[0-9]+( [+*-] [0-9]+){2} = [0-9]+"},
@@ -53,7 +54,7 @@ PATTERNS = {
 
 LENGTHS = {"call": 40, "sql": 32, "sudoku": 24, "countdown": 16, "format": 24}
 METHODS = {"independent": ("independent", "mf"), "Mf": ("chain", "mf"), "Mar": ("chain", "mar")}
-"""Sampler and confidence of each column. The chain draws from the same law as the midpoint tree, for less time."""
+"""Sampler and confidence. The chain draws from the same law as the midpoint tree, in less time."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Cell:
 
 
 def held_out(family: str, count: int, seed: int = 7) -> Iterator[Example]:
-    """Yield `count` unhinted held-out requests of a family, each with a spelling of `PATTERNS` as `chosen`."""
+    """Yield `count` unhinted held-out requests, `chosen` being the spelling that is asked for."""
     for example in corpus.stream(seed, "held_out", family):
         if count == 0:
             return
@@ -85,7 +86,7 @@ def is_right(example: Example, text: str) -> bool:
 
 
 def countdown_is_right(prompt: str, text: str) -> bool:
-    """Tell whether a text uses the numbers of a Countdown request, each once, and makes its total."""
+    """Tell whether a text uses each number of a Countdown request once and makes its total."""
     found = re.fullmatch(r"(\d+) ?([+*-]) ?(\d+) ?([+*-]) ?(\d+)(?: ?= ?(\d+))?", text, re.ASCII)
     total, *numbers = map(int, re.findall(r"\d+", prompt))
     if not found or sorted(map(int, found.group(1, 3, 5))) != sorted(numbers):
@@ -102,9 +103,7 @@ def _apply(sign: str, a: int, b: int) -> int:
     return a + b if sign == "+" else a - b if sign == "-" else a * b
 
 
-def measure(
-    denoiser: Embedded, family: str, method: str, steps: int, count: int, temperature: float
-) -> Cell:
+def measure(denoiser: Embedded, family: str, method: str, steps: int, count: int, temperature: float) -> Cell:
     """Decode `count` held-out requests of a family with one method."""
     sampler, confidence = METHODS[method]
     length = LENGTHS[family]
@@ -125,9 +124,7 @@ def measure(
         )
         *_, last = decode.denoise(denoiser, automaton, config)
         tokens = last.canvas_after.tolist()
-        outcomes.append(
-            (automaton.accepts(tokens), is_right(example, denoiser.vocabulary.decode(tokens)))
-        )
+        outcomes.append((automaton.accepts(tokens), is_right(example, denoiser.vocabulary.decode(tokens))))
     satisfied, right = 100 * np.mean(outcomes, axis=0)
     return Cell(count, float(satisfied), float(right))
 
@@ -137,11 +134,10 @@ def _automaton(denoiser: Embedded, pattern: str) -> TokenAutomaton:
     return token_automaton.compile(constraints.read("regex", pattern), denoiser.vocabulary)
 
 
-def table(
-    denoiser: Embedded, families: tuple[str, ...], count: int, temperature: float
-) -> Iterator[str]:
+def table(denoiser: Embedded, families: tuple[str, ...], count: int, temperature: float) -> Iterator[str]:
     """Yield the lines of a Markdown table, as they are measured."""
-    yield f"| T = {temperature:g} | steps | independent, satisfied / right | Mf, satisfied / right | Mar, satisfied / right |"
+    titles = " | ".join(f"{method}: satisfied / right" for method in METHODS)
+    yield f"| T = {temperature:g} | steps | {titles} |"
     yield "|---|---|---|---|---|"
     for family in families:
         length = LENGTHS[family]

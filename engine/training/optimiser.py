@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose update is orthogonalised (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/).
+    """Momentum whose update is orthogonalised.
 
-    A matrix that holds several maps side by side (QKV; gate and up) is orthogonalised as one: that is what Newton and
-    Schulz's iteration costs least for, and no difference was seen.
+    Source: Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/.
+
+    A matrix that holds several maps side by side (QKV; gate and up) is orthogonalised as one.
     """
 
-    def __init__(
-        self, parameters: Iterable[Tensor], lr: float = 0.02, momentum: float = 0.95
-    ) -> None:
+    def __init__(self, parameters: Iterable[Tensor], lr: float = 0.02, momentum: float = 0.95) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
 
     @torch.no_grad()
@@ -36,7 +35,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalised(matrix: Tensor) -> Tensor:
-    """Return about the nearest semi-orthogonal matrix: five quintic Newton-Schulz steps in bfloat16."""
+    """Return about the nearest semi-orthogonal matrix, by five quintic Newton-Schulz steps."""
     x = matrix.bfloat16()
     flipped = x.shape[0] > x.shape[1]
     x = x.T if flipped else x
@@ -44,11 +43,12 @@ def orthogonalised(matrix: Tensor) -> Tensor:
     for _ in range(5):
         gram = x @ x.T
         x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
-    return (x.T if flipped else x).type_as(matrix)
+    nearest: Tensor = x.T if flipped else x
+    return nearest.to(matrix.dtype)
 
 
 class Average:
-    """Exponential moving average of parameters; its decay warms up so that the first weights are soon forgotten."""
+    """Exponential moving average of parameters; its decay warms up, to forget the first ones."""
 
     def __init__(self, parameters: Iterable[Tensor], decay: float = 0.995) -> None:
         self.decay = decay

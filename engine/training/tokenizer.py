@@ -1,7 +1,8 @@
 """The tokenizer: byte-level BPE whose tokens cross the borders that a grammar draws.
 
-Digits are single, a word never carries its leading space (the ids of a name are the same in the prompt and in the answer, so
-copying text is copying ids), and a run of punctuation and spaces may become one token: `": {"` and `"}}` are.
+Digits are single, a word never carries its leading space (the ids of a name are the same in the
+prompt and in the answer, so copying text is copying ids), and a run of punctuation and spaces may
+become one token: `": {"` and `"}}` are.
 """
 
 from __future__ import annotations
@@ -50,14 +51,7 @@ def train(texts: Iterable[str], size: int = SIZE) -> PreTrainedTokenizerFast:
     )
 
 
-def train_on_corpus(
-    seed: int = 0, examples: int = 20_000, size: int = SIZE
-) -> PreTrainedTokenizerFast:
+def train_on_corpus(seed: int = 0, examples: int = 20_000, size: int = SIZE) -> PreTrainedTokenizerFast:
     """Learn the merges from the first `examples` of a stream, prompts and answers."""
-    texts = (
-        text
-        for i in range(examples)
-        for e in (corpus.example(seed, i),)
-        for text in (e.prompt, e.answer)
-    )
+    texts = (text for i in range(examples) for e in (corpus.example(seed, i),) for text in (e.prompt, e.answer))
     return train(texts, size)

@@ -6,8 +6,9 @@ import json
 import os
 import signal
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -32,7 +33,7 @@ class Recipe:
     """What a training run is.
 
     Attributes:
-        minutes: wall clock that the schedule is laid over, summed over resumed parts; None to go by steps.
+        minutes: wall clock of the schedule, summed over resumed parts; None to go by steps.
         steps: steps of the schedule where there are no minutes.
         seed: of the weights, the corpus and the masking.
         tokens: of a batch, about.
@@ -57,12 +58,31 @@ class Recipe:
     heads: int = 4
 
 
+@dataclass
+class State:
+    """How far a run is.
+
+    Attributes:
+        step: steps done.
+        pool: the pool of examples that is being trained on.
+        batch: batches of it that are done.
+        pick_share: of this pool.
+        seconds: wall clock of all steps.
+        tokens: seen, prompts and padding included.
+    """
+
+    step: int = 0
+    pool: int = 0
+    batch: int = 0
+    pick_share: float = PICK_SHARES[0]
+    seconds: float = 0.0
+    tokens: int = 0
+
+
 class Run:
     """A training run in a folder; what it has done so far is in `state`."""
 
-    def __init__(
-        self, recipe: Recipe, folder: Path, tokenizer: PreTrainedTokenizerFast | None = None
-    ) -> None:
+    def __init__(self, recipe: Recipe, folder: Path, tokenizer: PreTrainedTokenizerFast | None = None) -> None:
         """Start anew in `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
         self.recipe = recipe
@@ -85,14 +105,7 @@ class Run:
             torch.optim.AdamW(others, recipe.rate, betas=(0.9, 0.95), weight_decay=0.0),
         )
         self.average = Average(self.model.parameters(), recipe.average)
-        self.state: dict[str, Any] = {
-            "step": 0,
-            "pool": 0,
-            "batch": 0,
-            "pick_share": PICK_SHARES[0],
-            "seconds": 0.0,
-            "tokens": 0,
-        }
+        self.state = State()
 
     @classmethod
     def resume(cls, folder: Path, minutes: float | None = None) -> Run:
@@ -104,7 +117,7 @@ class Run:
         for optimiser, state in zip(run.optimisers, held["optimisers"], strict=True):
             optimiser.load_state_dict(state)
         run.average.values = held["average"]
-        run.state = held["state"]
+        run.state = State(**held["state"])
         return run
 
     def save(self) -> None:
@@ -116,7 +129,7 @@ class Run:
                 "model": self.model.state_dict(),
                 "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
                 "average": self.average.values,
-                "state": self.state,
+                "state": asdict(self.state),
             },
             partial,
         )
@@ -126,8 +139,8 @@ class Run:
     def progress(self) -> float:
         """How much of the schedule is done, 0 to 1."""
         if self.recipe.minutes is None:
-            return min(1.0, self.state["step"] / self.recipe.steps)
-        return min(1.0, self.state["seconds"] / (60 * self.recipe.minutes))
+            return min(1.0, self.state.step / self.recipe.steps)
+        return min(1.0, self.state.seconds / (60 * self.recipe.minutes))
 
     def compile(self) -> None:
         """Compile each block for all lengths at once: a fifth faster here, after half a minute."""
@@ -135,26 +148,26 @@ class Run:
             block.compile(dynamic=True)
 
     def train(self, stop_after: int | None = None, save_every: float = 120.0) -> list[float]:
-        """Go on to the end of the schedule, to `stop_after` more steps, or to SIGTERM or Ctrl-C, and save.
+        """Go on to the end, to `stop_after` more steps, or to SIGTERM or Ctrl-C, and save.
 
         Returns:
             The losses of the steps, nats a token.
         """
-        stopped = _stop_signal()
         losses: list[float] = []
         saved = began = time.monotonic()
-        for batch in self._batches():
-            losses.append(self._step(batch))
-            now = time.monotonic()
-            self.state["seconds"] += now - began
-            began = now
-            if self.state["step"] % 50 == 0:
-                self._report(losses[-50:])
-            if now - saved > save_every:
-                self.save()
-                saved = now
-            if self.progress >= 1 or stopped() or len(losses) == stop_after:
-                break
+        with _stop_signals() as signals:
+            for batch in self._batches():
+                losses.append(self._step(batch))
+                now = time.monotonic()
+                self.state.seconds += now - began
+                began = now
+                if self.state.step % 50 == 0:
+                    self._report(losses[-50:])
+                if now - saved > save_every:
+                    self.save()
+                    saved = now
+                if self.progress >= 1 or signals or len(losses) == stop_after:
+                    break
         self.save()
         return losses
 
@@ -165,61 +178,62 @@ class Run:
                 self.tokenizer.backend_tokenizer,
                 self.config,
                 self.recipe.seed,
-                self.state["pool"],
-                self.state["pick_share"],
+                self.state.pool,
+                self.state.pick_share,
                 self.recipe.tokens,
             )
             for number, batch in enumerate(pool):
-                if number < self.state["batch"]:
+                if number < self.state.batch:
                     continue
-                self.state["batch"] = number + 1
+                self.state.batch = number + 1
                 yield batch
             first, last = PICK_SHARES
             share = first + (last - first) * min(1.0, 3 * self.progress)
-            self.state.update(pool=self.state["pool"] + 1, batch=0, pick_share=share)
+            self.state.pool += 1
+            self.state.batch = 0
+            self.state.pick_share = share
 
     def _step(self, batch: Batch) -> float:
         falling = min(1.0, (1 - self.progress) / (1 - self.recipe.constant))
-        for optimiser, rate in zip(
-            self.optimisers, (self.recipe.matrix_rate, self.recipe.rate), strict=True
-        ):
+        for optimiser, rate in zip(self.optimisers, (self.recipe.matrix_rate, self.recipe.rate), strict=True):
             optimiser.param_groups[0]["lr"] = rate * falling
         loss = loss_of(self.model, torch.from_numpy(batch.ids), torch.from_numpy(batch.masked))
         self.model.zero_grad(set_to_none=True)
         loss.backward()
         for optimiser in self.optimisers:
             optimiser.step()
-        self.average.update(self.state["step"])
-        self.state["step"] += 1
-        self.state["tokens"] += batch.ids.size
+        self.average.update(self.state.step)
+        self.state.step += 1
+        self.state.tokens += batch.ids.size
         return float(loss.detach())
 
     def _report(self, losses: list[float]) -> None:
         facts = {
-            "step": self.state["step"],
-            "minutes": round(self.state["seconds"] / 60, 1),
-            "tokens": self.state["tokens"],
+            "step": self.state.step,
+            "minutes": round(self.state.seconds / 60, 1),
+            "tokens": self.state.tokens,
             "loss": round(sum(losses) / len(losses), 4),
         }
         with (self.folder / "log.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps(facts) + "\n")
 
     def export(self, folder: Path) -> None:
-        """Write the averaged weights as a float16 model of `engine.models.embedded`, with the tokenizer."""
+        """Write the averaged weights in float16, as `engine.models.embedded` reads them."""
         folder.mkdir(parents=True, exist_ok=True)
         exported = EmbeddedModel(self.config)
         exported.load_state_dict(self.model.state_dict())
         with torch.no_grad():
             for parameter, value in zip(exported.parameters(), self.average.values, strict=True):
                 parameter.copy_(value)
-        exported.half().save_pretrained(folder)
+        exported.half()
+        exported.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
-        record = {"recipe": asdict(self.recipe), **self.state}
+        record = {"recipe": asdict(self.recipe), **asdict(self.state)}
         (folder / "training.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 def loss_of(model: EmbeddedModel, ids: Tensor, masked: Tensor) -> Tensor:
-    """Return LLaDA's loss: the mean over rows of the mean cross-entropy over a row's hidden tokens, nats.
+    """Return LLaDA's loss: each row's mean cross-entropy at its hidden tokens, then the rows' mean.
 
     Args:
         model: to train.
@@ -231,12 +245,17 @@ def loss_of(model: EmbeddedModel, ids: Tensor, masked: Tensor) -> Tensor:
         logits = model.head(hidden[masked])
     each = functional.cross_entropy(logits.float(), ids[masked], reduction="none")
     weights = (1 / masked.sum(1, keepdim=True)).expand(masked.shape)[masked]
-    return (each * weights).sum() / ids.shape[0]
+    return torch.sum(each * weights) / ids.shape[0]
 
 
-def _stop_signal() -> Any:
-    """Return a function that tells whether SIGTERM or Ctrl-C has come, so that a step is never cut in two."""
+@contextmanager
+def _stop_signals() -> Iterator[list[int]]:
+    """Collect SIGTERM and Ctrl-C in a list instead of dying, so that a step is never cut in two."""
     seen: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda signum, _frame: seen.append(signum))
-    return lambda: bool(seen)
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, lambda caught, _: seen.append(caught)) for number in numbers]
+    try:
+        yield seen
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
