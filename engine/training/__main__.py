@@ -22,6 +22,8 @@ def main(
     train: Annotated[bool, typer.Option(help="With --no-train, only export the checkpoint.")] = True,
 ) -> None:
     """Train the embedded model; SIGTERM or Ctrl-C stops it after the step, with a checkpoint."""
+    if (resume or not train) and not (folder / "checkpoint.pt").is_file():
+        raise typer.BadParameter(f"There is no checkpoint in {folder}. Train first, without --resume.")
     if resume or not train:
         run = Run.resume(folder, minutes if train else None)
     else:
