@@ -198,7 +198,7 @@ def _record(state: _Step, block_stop: int, count: int, keep: bool, model_ms: flo
     top_states = min(state.automaton.states, TOP_STATES)
     state_ids, state_probability, live = chain.top_states(found, messages, top_states)
     midpoints = draw.midpoints or _no_midpoints(length, min(state.automaton.states, TOP_MIDPOINT_STATES))
-    kept = (at_one[0].shifted - at_one[0].log_total[:, None]).astype(np.float32) if keep else None
+    kept = at_one[0].all_log_mean_field() if keep else None
     return StepRecord(
         canvas=state.canvas,
         drawn=draw.tokens,
@@ -304,8 +304,21 @@ def _top_tokens(found: Potential, marginals: Marginals) -> tuple[np.ndarray, np.
     log_p[:, :, 0] = 0.0
     log_q[:, :, 0] = 0.0 if marginals.log_lift.max() > -np.inf else -np.inf
     masked = found.masked
+    log_lift = marginals.log_lift[masked]
+    least = np.full((masked.size, 2), -np.inf)
+    if found.best.shape[1] > TOP_TOKENS:
+        # The best tokens of as many classes as are shown pass the bar, so the best tokens of all do.
+        for row, best in enumerate((found.best, found.best + log_lift)):
+            least[:, row] = np.nextafter(np.partition(best, -TOP_TOKENS, axis=1)[:, -TOP_TOKENS], -np.inf)
     ids[masked], log_p[masked], log_q[masked] = kernels.top_tokens(
-        found.shifted, found.log_total, marginals.log_lift[masked], found.automaton.token_class, TOP_TOKENS
+        found.shifted,
+        found.log_total,
+        found.best,
+        log_lift,
+        found.automaton.edges.class_tokens_ptr,
+        found.automaton.edges.class_tokens,
+        least,
+        TOP_TOKENS,
     )
     return ids, log_p, log_q
 

@@ -111,6 +111,14 @@ class Edges:
     class_tokens_ptr: np.ndarray
     class_tokens: np.ndarray
 
+    @cached_property
+    def into(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same edges by target: `(ptr, source, label)`."""
+        sources = np.repeat(np.arange(self.ptr.size - 1, dtype=np.int32), np.diff(self.ptr))
+        order = np.argsort(self.target, kind="stable")
+        counts = np.bincount(self.target, minlength=self.ptr.size - 1)
+        return np.cumsum([0, *counts], dtype=np.int32), sources[order], self.label[order]
+
     @property
     def labels(self) -> int:
         """Number of distinct labels."""

@@ -83,7 +83,7 @@ def marginals(potential: Potential, messages: Messages) -> Marginals:
     edges, shape = potential.automaton.edges, potential.mass.shape
     if not messages.possible:
         return Marginals(np.full(shape, -np.inf), np.zeros(shape[0]), np.full(shape[0], np.inf), np.ones(shape[0]))
-    lift = kernels.lifts(
+    log_lift, entropy, kl, forbidden = kernels.lifts(
         edges.ptr,
         edges.target,
         edges.label,
@@ -96,16 +96,11 @@ def marginals(potential: Potential, messages: Messages) -> Marginals:
         messages.backward,
         messages.backward_exponent,
         potential.labels[0],
-        shape[1],
+        potential.mass,
+        potential.exponent,
+        potential.mean_log,
     )
-    log_lift = kernels.to_log(*lift)
-    allowed = log_lift > -np.inf
-    finite = np.where(allowed, log_lift, 0.0)
-    posterior = np.where(allowed, np.exp(potential.log_class_mass + finite), 0.0)
-    kl = np.einsum("ik,ik->i", posterior, finite)
-    entropy = -np.einsum("ik,ik->i", posterior, potential.mean_log) - kl
-    forbidden = np.where(allowed, 0.0, np.exp(potential.log_class_mass)).sum(axis=1)
-    # The identities below hold exactly; rounding may leave a last digit on the wrong side of zero.
+    # Neither is negative; rounding may leave a last digit on the wrong side of zero.
     return Marginals(log_lift, np.maximum(entropy, 0.0), np.maximum(kl, 0.0), forbidden)
 
 
@@ -128,26 +123,26 @@ def draw(potential: Potential, messages: Messages, seed: int, step: int) -> np.n
 def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
     """Return the most probable accepted sequence: int32 `[length]` tokens and int32 `[boundaries]` states (Viterbi)."""
     edges = potential.automaton.edges
-    shape = potential.mass.shape
-    score = np.full(shape, -np.inf)
-    token = np.full(shape, -1, np.int32)
     # A committed position adds the same to every path that passes it.
-    score[potential.mass > 0] = 0.0
-    token[:] = potential.canvas[:, None]
-    score[potential.masked], token[potential.masked] = kernels.class_best(
-        potential.shifted, edges.class_tokens_ptr, edges.class_tokens
-    )
+    score = np.where(potential.mass > 0, 0.0, -np.inf)
+    score[potential.masked] = potential.best
+    by_label = kernels.label_best(score, edges.label_ptr, edges.label_class)
     live_ptr, live = potential.live
-    # Largest class of each label, padded with a column that never wins.
-    by_label = np.maximum.reduceat(score[:, edges.label_class], edges.label_ptr[:-1], axis=1)
     path = kernels.best_path(edges.ptr, edges.target, edges.label, live_ptr, live, by_label)
-    tokens = np.empty(potential.length, np.int32)
-    for i in range(potential.length):
-        outgoing = slice(edges.ptr[path[i]], edges.ptr[path[i] + 1])
-        edge = edges.ptr[path[i]] + int(np.flatnonzero(edges.target[outgoing] == path[i + 1])[0])
-        label = edges.label[edge]
-        classes = edges.label_class[edges.label_ptr[label] : edges.label_ptr[label + 1]]
-        tokens[i] = token[i, classes[np.argmax(score[i, classes])]]
+    tokens = kernels.best_tokens(
+        edges.ptr,
+        edges.target,
+        edges.label,
+        edges.label_ptr,
+        edges.label_class,
+        path,
+        score,
+        potential.masked,
+        potential.shifted,
+        edges.class_tokens_ptr,
+        edges.class_tokens,
+        potential.canvas,
+    )
     return tokens, path
 
 
@@ -168,7 +163,14 @@ def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) ->
     tokens = potential.canvas.copy()
     masked = potential.masked
     tokens[masked] = kernels.draw_tokens(
-        potential.shifted, classes[masked], rest[masked], edges.class_tokens_ptr, edges.class_tokens
+        potential.shifted,
+        potential.weights,
+        potential.best,
+        classes[masked],
+        rest[masked],
+        edges.class_tokens_ptr,
+        edges.class_tokens,
+        potential.least_weight,
     )
     return tokens
 

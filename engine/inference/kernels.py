@@ -80,7 +80,7 @@ def to_log(m: np.ndarray, k: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(m) + np.where(m > 0, k, 0) * BASE_LOG)
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def class_masses(shifted, weights, ptr, tokens, least):
     """Sum a mean field over the tokens of each class.
 
@@ -91,91 +91,105 @@ def class_masses(shifted, weights, ptr, tokens, least):
         least: a sum of weights below this has lost digits and is done again relative to its class's maximum.
 
     Returns:
-        `(m, k, mean_log, log_total)`: the masses as numbers `[rows classes]`, the mean of `log p` over each class under
-        `p` `[rows classes]` (0 where it has no mass), and the log of each row's sum of weights `[rows]`.
+        `(m, k, mean_log, best, log_total)`: the masses as numbers `[rows classes]`, the mean of `log p` over each class
+        under `p` `[rows classes]` (0 where it has no mass), the largest entry of `shifted` in each class
+        `[rows classes]`, and the log of each row's sum of weights `[rows]`.
     """
     rows = shifted.shape[0]
     classes = ptr.size - 1
     m = np.zeros((rows, classes))
     k = np.full((rows, classes), _NEVER, np.int32)
     mean_log = np.zeros((rows, classes))
+    best = np.full((rows, classes), -np.inf)
     log_total = np.zeros(rows)
     for i in range(rows):
         total = 0.0
         for c in range(classes):
             mass = 0.0
             moment = 0.0
+            largest = -np.inf
             for t in range(ptr[c], ptr[c + 1]):
+                x = np.float64(shifted[i, tokens[t]])
                 w = np.float64(weights[i, tokens[t]])
                 mass += w
-                moment += w * max(np.float64(shifted[i, tokens[t]]), -1e4)
+                moment += w * max(x, -1e4)
+                largest = max(largest, x)
             m[i, c] = mass
             mean_log[i, c] = moment
+            best[i, c] = largest
             total += mass
         log_sum = math.log(total)
         log_total[i] = log_sum
         for c in range(classes):
             mass = m[i, c]
             if mass >= least:
+                mass /= total
                 k[i, c] = 0
-                m[i, c] = mass / total
-                mean_log[i, c] = mean_log[i, c] / mass - log_sum
-            elif ptr[c + 1] > ptr[c]:
-                m[i, c], k[i, c], mean_log[i, c] = _small_class(shifted[i], tokens[ptr[c] : ptr[c + 1]], log_sum)
-    return m, k, mean_log, log_total
+                while mass < _SMALL:
+                    mass *= _UP
+                    k[i, c] -= 1
+                mean_log[i, c] = mean_log[i, c] / m[i, c] - log_sum
+                m[i, c] = mass
+            elif best[i, c] > -np.inf:
+                m[i, c], k[i, c], mean_log[i, c] = _small_class(
+                    shifted[i], tokens[ptr[c] : ptr[c + 1]], best[i, c], log_sum
+                )
+            else:
+                m[i, c], mean_log[i, c] = 0.0, 0.0
+    return m, k, mean_log, best, log_total
 
 
 @njit(cache=True)
-def _small_class(shifted, tokens, log_sum):
-    best = -np.inf
-    for v in tokens:
-        best = max(best, np.float64(shifted[v]))
-    if best == -np.inf:
-        return 0.0, _NEVER, 0.0
+def _small_class(shifted, tokens, best, log_sum):
     total = 0.0
     moment = 0.0
     for v in tokens:
-        s = np.float64(shifted[v]) - best
-        if s > -745.0:
-            total += math.exp(s)
-            moment += math.exp(s) * s
+        x = np.float64(shifted[v]) - best
+        if x > -745.0:
+            total += math.exp(x)
+            moment += math.exp(x) * x
     m, k = _from_log(best + math.log(total) - log_sum)
     return m, k, moment / total + best - log_sum
 
 
 @njit(cache=True)
-def class_best(shifted, ptr, tokens):
-    """Return each class's largest entry, `[rows classes]`, and its token: the lowest id among equals, -1 if none."""
-    rows = shifted.shape[0]
-    classes = ptr.size - 1
-    best = np.full((rows, classes), -np.inf)
-    token = np.full((rows, classes), -1, np.int32)
-    for i in range(rows):
-        for c in range(classes):
-            for t in range(ptr[c], ptr[c + 1]):
-                if shifted[i, tokens[t]] > best[i, c]:
-                    best[i, c] = shifted[i, tokens[t]]
-                    token[i, c] = tokens[t]
-    return best, token
-
-
-@njit(cache=True)
 def label_masses(m, k, label_ptr, label_class):
     """Sum class masses `[length classes]` over the classes of each label: `[length labels]`."""
-    length = m.shape[0]
+    length, classes = m.shape
     labels = label_ptr.size - 1
     out = np.zeros((length, labels))
     exponent = np.full((length, labels), _NEVER, np.int32)
     for i in range(length):
+        plain = True
+        for c in range(classes):
+            plain &= k[i, c] == 0 or m[i, c] == 0.0
         for b in range(labels):
             x, y = 0.0, _NEVER
-            for p in range(label_ptr[b], label_ptr[b + 1]):
-                c = label_class[p]
-                if m[i, c] > 0.0:
-                    x, y = _add(x, y, m[i, c], k[i, c])
+            if plain:
+                for p in range(label_ptr[b], label_ptr[b + 1]):
+                    x += m[i, label_class[p]]
+                y = 0 if x > 0.0 else _NEVER
+            else:
+                for p in range(label_ptr[b], label_ptr[b + 1]):
+                    c = label_class[p]
+                    if m[i, c] > 0.0:
+                        x, y = _add(x, y, m[i, c], k[i, c])
             out[i, b] = x
             exponent[i, b] = y
     return out, exponent
+
+
+@njit(cache=True)
+def label_best(score, label_ptr, label_class):
+    """Return the largest score of each label's classes: `[length labels]`."""
+    length = score.shape[0]
+    labels = label_ptr.size - 1
+    out = np.full((length, labels), -np.inf)
+    for i in range(length):
+        for b in range(labels):
+            for p in range(label_ptr[b], label_ptr[b + 1]):
+                out[i, b] = max(out[i, b], score[i, label_class[p]])
+    return out
 
 
 @njit(cache=True)
@@ -277,40 +291,61 @@ def forward(ptr, target, label, live_ptr, live, mass, exponent):
 
 
 @njit(cache=True)
-def lifts(ptr, target, label, label_ptr, label_class, live_ptr, live, f, fk, b, bk, mass, classes):
-    """Return the lift of each class with mass at each position, as numbers `[length classes]`.
+def lifts(ptr, target, label, label_ptr, label_class, live_ptr, live, f, fk, b, bk, mass, m, k, mean_log):
+    """Return the lift of each class that has mass, and what follows from it.
 
     `lift_i(c) = Σ f_i(q) b_{i+1}(move(q, c)) / Z`, first summed per label and then spread to the label's classes.
+
+    Args:
+        mass: of the labels, `[length labels]`.
+        m, k: class masses, numbers `[length classes]`.
+        mean_log: mean of `log p` over each class, `[length classes]`.
+
+    Returns:
+        `(log_lift, entropy, kl, forbidden)` as in `Marginals`.
     """
-    length = mass.shape[0]
+    length, classes = m.shape
     labels = label_ptr.size - 1
-    m = np.zeros((length, classes))
-    k = np.full((length, classes), _NEVER, np.int32)
+    log_lift = np.full((length, classes), -np.inf)
+    entropy, kl, forbidden = np.zeros(length), np.zeros(length), np.zeros(length)
     slot = np.full(ptr.size - 1, -1, np.int64)
-    flow = np.zeros(labels)
-    flow_k = np.full(labels, _NEVER, np.int32)
+    flow, flow_k = np.zeros(labels), np.full(labels, _NEVER, np.int32)
+    lift, lift_k = np.zeros(classes), np.full(classes, _NEVER, np.int32)
     for i in range(length):
         flow[:] = 0.0
         flow_k[:] = _NEVER
+        lift[:] = 0.0
+        lift_k[:] = _NEVER
         for n in range(live_ptr[i + 1], live_ptr[i + 2]):
             slot[live[n]] = n
         for n in range(live_ptr[i], live_ptr[i + 1]):
             q = live[n]
+            x, y = _times(f[n], fk[n], 1.0 / b[0], -bk[0])
             for e in range(ptr[q], ptr[q + 1]):
                 s = slot[target[e]]
                 c = label[e]
                 if s >= 0 and mass[i, c] > 0.0:
-                    x, y = _times(f[n], fk[n], b[s], bk[s])
-                    x, y = _times(x, y, 1.0 / b[0], -bk[0])
-                    flow[c], flow_k[c] = _add(flow[c], flow_k[c], x, y)
+                    v, w = _times(x, y, b[s], bk[s])
+                    flow[c], flow_k[c] = _add(flow[c], flow_k[c], v, w)
         for n in range(live_ptr[i + 1], live_ptr[i + 2]):
             slot[live[n]] = -1
         for c in range(labels):
             if flow[c] > 0.0:
                 for p in range(label_ptr[c], label_ptr[c + 1]):
                     a = label_class[p]
-                    m[i, a], k[i, a] = _add(m[i, a], k[i, a], flow[c], flow_k[c])
-    return m, k
+                    lift[a], lift_k[a] = _add(lift[a], lift_k[a], flow[c], flow_k[c])
+        for c in range(classes):
+            if m[i, c] == 0.0:
+                continue
+            if lift[c] == 0.0:
+                forbidden[i] += _ratio(m[i, c], k[i, c], 1.0, 0)
+                continue
+            log_lift[i, c] = math.log(lift[c]) + lift_k[c] * BASE_LOG
+            x, y = _times(m[i, c], k[i, c], lift[c], lift_k[c])
+            share = _ratio(x, y, 1.0, 0)
+            kl[i] += share * log_lift[i, c]
+            entropy[i] -= share * (mean_log[i, c] + log_lift[i, c])
+    return log_lift, entropy, kl, forbidden
 
 
 @njit(cache=True)
@@ -417,26 +452,59 @@ def draw_classes(ptr, target, label, label_ptr, label_class, path, m, k, noise):
 
 
 @njit(cache=True)
-def draw_tokens(shifted, classes, rest, ptr, tokens):
-    """Draw a token of each row's class in proportion to `exp(shifted)`; `rest` is uniform noise."""
+def draw_tokens(shifted, weights, best, classes, rest, ptr, tokens, least):
+    """Draw a token of each row's class in proportion to `exp(shifted)`; `rest` is uniform noise.
+
+    The other arguments are those of `class_masses`, and `best` is its result.
+    """
     rows = classes.size
     out = np.empty(rows, np.int32)
     for i in range(rows):
-        begin, stop = ptr[classes[i]], ptr[classes[i] + 1]
-        best = -np.inf
-        for t in range(begin, stop):
-            best = max(best, np.float64(shifted[i, tokens[t]]))
+        c = classes[i]
         total = 0.0
-        for t in range(begin, stop):
-            if shifted[i, tokens[t]] > best - 745.0:
-                total += math.exp(np.float64(shifted[i, tokens[t]]) - best)
+        for t in range(ptr[c], ptr[c + 1]):
+            total += np.float64(weights[i, tokens[t]])
+        tiny = total < least
+        if tiny:
+            total = 0.0
+            for t in range(ptr[c], ptr[c + 1]):
+                total += _relative(shifted[i, tokens[t]], best[i, c])
         goal = rest[i] * total
-        for t in range(begin, stop):
-            if shifted[i, tokens[t]] > best - 745.0:
-                out[i] = tokens[t]
-                goal -= math.exp(np.float64(shifted[i, tokens[t]]) - best)
+        for t in range(ptr[c], ptr[c + 1]):
+            v = tokens[t]
+            w = _relative(shifted[i, v], best[i, c]) if tiny else np.float64(weights[i, v])
+            if w > 0.0:
+                out[i] = v
+                goal -= w
                 if goal < 0.0:
                     break
+    return out
+
+
+@njit(cache=True, inline="always")
+def _relative(x, best):
+    d = np.float64(x) - best
+    return math.exp(d) if d > -745.0 else 0.0
+
+
+@njit(cache=True)
+def best_tokens(ptr, target, label, label_ptr, label_class, path, score, masked, shifted, class_ptr, tokens, canvas):
+    """Return the best token of each position given its two states; the lowest id among equals: int32 `[length]`."""
+    out = canvas.copy()
+    for row in range(masked.size):
+        i = masked[row]
+        chosen = -1
+        for e in range(ptr[path[i]], ptr[path[i] + 1]):
+            if target[e] != path[i + 1]:
+                continue
+            for p in range(label_ptr[label[e]], label_ptr[label[e] + 1]):
+                c = label_class[p]
+                if chosen < 0 or score[i, c] > score[i, chosen]:
+                    chosen = c
+        for t in range(class_ptr[chosen], class_ptr[chosen + 1]):
+            if np.float64(shifted[row, tokens[t]]) == score[i, chosen]:
+                out[i] = tokens[t]
+                break
     return out
 
 
@@ -474,13 +542,16 @@ def best_path(ptr, target, label, live_ptr, live, score):
 
 
 @njit(cache=True)
-def draw_midpoints(ptr, target, label, live_ptr, live, f, fk, mass, exponent, noise, forced, top):
+def draw_midpoints(edges, edges_into, live_ptr, live, f, fk, mass, exponent, noise, forced, top):
     """Draw the end, then every midpoint given the ends of its span, level by level.
 
     The conditional of the midpoint `m` of `[l, r]` is a forward message from the state at `l` times a backward message
-    from the state at `r`, both over live states only.
+    from the state at `r`, both over the live states that they reach.
 
     Args:
+        edges: `(ptr, target, label)`, the edges out of each state.
+        edges_into: `(ptr, source, label)`, the same edges by target.
+        live_ptr, live, f, fk, mass, exponent: live states, forward messages and label masses.
         noise: float64 `[boundaries]`, one uniform number for each boundary.
         forced: int32 `[boundaries]`, states to take in place of a draw; -1 where one is to be drawn.
         top: how many states of each conditional distribution are recorded.
@@ -489,90 +560,83 @@ def draw_midpoints(ptr, target, label, live_ptr, live, f, fk, mass, exponent, no
         `(path, log_probability, entropy, ids, probability)` as in `StepRecord`.
     """
     length = mass.shape[0]
-    states = ptr.size - 1
+    states = edges[0].size - 1
     path = np.full(length + 1, -1, np.int32)
     log_probability = np.full(length + 1, np.nan, np.float32)
     entropy = np.full(length + 1, np.nan, np.float32)
     ids = np.full((length + 1, top), -1, np.int32)
     probability = np.zeros((length + 1, top), np.float32)
-    a = np.zeros((2, states))
-    ak = np.full((2, states), _NEVER, np.int32)
-    b = np.zeros((2, states))
-    bk = np.full((2, states), _NEVER, np.int32)
-    fronts = np.empty((4, states), np.int32)
-    m = np.zeros(states)
-    k = np.zeros(states, np.int32)
+    alive = np.zeros((length + 1, states), np.bool_)
+    for i in range(length + 1):
+        for n in range(live_ptr[i], live_ptr[i + 1]):
+            alive[i, live[n]] = True
     path[0] = live[0]
     begin, stop = live_ptr[length], live_ptr[length + 1]
     path[length], log_probability[length], entropy[length] = _conditional(
         live[begin:stop], f[begin:stop], fk[begin:stop], noise[length], forced[length], ids[length], probability[length]
     )
-    # The states that may stand at each boundary; a mark per (boundary, state) keeps the fronts inside of them.
-    alive = np.zeros((length + 1, states), np.bool_)
-    for i in range(length + 1):
-        for n in range(live_ptr[i], live_ptr[i + 1]):
-            alive[i, live[n]] = True
+    ahead, ahead_k = np.zeros((2, states)), np.full((2, states), _NEVER, np.int32)
+    behind, behind_k = np.zeros((2, states)), np.full((2, states), _NEVER, np.int32)
+    front, back = np.empty((2, states), np.int32), np.empty((2, states), np.int32)
+    m, k = np.zeros(states), np.zeros(states, np.int32)
     half = 1
     while 2 * half < length:
         half *= 2
     while half >= 1:
         for middle in range(half, length, 2 * half):
             left, right = middle - half, min(middle + half, length)
-            # Forward from the left end.
-            now, size = 0, 1
-            fronts[0, 0] = path[left]
-            a[0, path[left]], ak[0, path[left]] = 1.0, 0
-            for i in range(left, middle):
-                then, grown = 1 - now, 0
-                for n in range(size):
-                    q = fronts[now, n]
-                    for e in range(ptr[q], ptr[q + 1]):
-                        r = target[e]
-                        if alive[i + 1, r] and mass[i, label[e]] > 0.0:
-                            x, y = _times(a[now, q], ak[now, q], mass[i, label[e]], exponent[i, label[e]])
-                            if a[then, r] == 0.0:
-                                fronts[then, grown] = r
-                                grown += 1
-                            a[then, r], ak[then, r] = _add(a[then, r], ak[then, r], x, y)
-                for n in range(size):
-                    a[now, fronts[now, n]], ak[now, fronts[now, n]] = 0.0, _NEVER
-                now, size = then, grown
-            # Backward from the right end, over the states that are live there.
-            back = 0
-            b[0, path[right]], bk[0, path[right]] = 1.0, 0
-            for i in range(right - 1, middle - 1, -1):
-                then = 1 - back
-                for n in range(live_ptr[i], live_ptr[i + 1]):
-                    q = live[n]
-                    x, y = 0.0, _NEVER
-                    for e in range(ptr[q], ptr[q + 1]):
-                        r = target[e]
-                        if b[back, r] > 0.0 and mass[i, label[e]] > 0.0:
-                            c, d = _times(mass[i, label[e]], exponent[i, label[e]], b[back, r], bk[back, r])
-                            x, y = _add(x, y, c, d)
-                    b[then, q], bk[then, q] = x, y
-                if i + 1 == right:
-                    b[back, path[right]], bk[back, path[right]] = 0.0, _NEVER
-                else:
-                    for n in range(live_ptr[i + 1], live_ptr[i + 2]):
-                        b[back, live[n]], bk[back, live[n]] = 0.0, _NEVER
-                back = then
-            # The front is sorted so that the noise meets the states in the same order as the dense tree does.
-            front = np.sort(fronts[now, :size])
+            a, size = _spread(edges, path[left], left, middle, alive, mass, exponent, ahead, ahead_k, front)
+            b, others = _spread(edges_into, path[right], right, middle, alive, mass, exponent, behind, behind_k, back)
+            # Sorted, so that the noise meets the states in the order in which the dense tree has them.
+            meeting = np.sort(front[a, :size])
             count = 0
-            for q in front:
-                if b[back, q] > 0.0:
-                    m[count], k[count] = _times(a[now, q], ak[now, q], b[back, q], bk[back, q])
-                    fronts[2, count] = q
+            for q in meeting:
+                if behind[b, q] > 0.0:
+                    m[count], k[count] = _times(ahead[a, q], ahead_k[a, q], behind[b, q], behind_k[b, q])
+                    meeting[count] = q
                     count += 1
-                a[now, q], ak[now, q] = 0.0, _NEVER
-            for n in range(live_ptr[middle], live_ptr[middle + 1]):
-                b[back, live[n]], bk[back, live[n]] = 0.0, _NEVER
+            for n in range(size):
+                ahead[a, front[a, n]] = 0.0
+            for n in range(others):
+                behind[b, back[b, n]] = 0.0
             path[middle], log_probability[middle], entropy[middle] = _conditional(
-                fronts[2, :count], m[:count], k[:count], noise[middle], forced[middle], ids[middle], probability[middle]
+                meeting[:count], m[:count], k[:count], noise[middle], forced[middle], ids[middle], probability[middle]
             )
         half //= 2
     return path, log_probability, entropy, ids, probability
+
+
+@njit(cache=True)
+def _spread(edges, state, start, stop, alive, mass, exponent, m, k, front):
+    """Send a message from one state at boundary `start` to boundary `stop`, forwards or backwards.
+
+    Returns:
+        `(row, size)`: the message is row `row` of `m, k` at the states `front[row, :size]`; all else there is 0.
+    """
+    ptr, other, label = edges
+    now, size = 0, 1
+    front[0, 0] = state
+    m[0, state], k[0, state] = 1.0, 0
+    step = 1 if stop > start else -1
+    for boundary in range(start, stop, step):
+        position = boundary if step > 0 else boundary - 1
+        then, grown = 1 - now, 0
+        for n in range(size):
+            q = front[now, n]
+            x, y = m[now, q], k[now, q]
+            m[now, q] = 0.0
+            for e in range(ptr[q], ptr[q + 1]):
+                r = other[e]
+                if alive[boundary + step, r] and mass[position, label[e]] > 0.0:
+                    v, w = _times(x, y, mass[position, label[e]], exponent[position, label[e]])
+                    if m[then, r] == 0.0:
+                        front[then, grown] = r
+                        grown += 1
+                        m[then, r], k[then, r] = v, w
+                    else:
+                        m[then, r], k[then, r] = _add(m[then, r], k[then, r], v, w)
+        now, size = then, grown
+    return now, size
 
 
 @njit(cache=True)
@@ -604,47 +668,54 @@ def _conditional(states, m, k, u, forced, ids, probability):
 
 
 @njit(cache=True)
-def top_tokens(shifted, log_total, class_log_lift, token_class, top):
+def top_tokens(shifted, log_total, best, log_lift, ptr, tokens, least, top):
     """Return the `top` most probable tokens of each row under the mean field and under the posterior.
+
+    Args:
+        shifted, log_total, best, ptr, tokens: as in `class_masses`.
+        log_lift: `[rows classes]`.
+        least: `[rows 2]`, a score that the `top` best tokens are known to pass; `-inf` where none is known.
+        top: how many.
 
     Returns:
         `(ids, log_mean_field, log_posterior)`, each `[rows 2 top]`, descending; ids -1 where there are fewer.
     """
-    rows, vocab = shifted.shape
+    rows = shifted.shape[0]
+    classes = ptr.size - 1
     ids = np.full((rows, 2, top), -1, np.int32)
-    score = np.full((rows, 2, top), -np.inf)
+    of_class = np.zeros(top, np.int32)
+    score = np.empty(top)
     log_p = np.full((rows, 2, top), -np.inf, np.float32)
     log_q = np.full((rows, 2, top), -np.inf, np.float32)
     for i in range(rows):
-        lift = class_log_lift[i]
-        least_p = -np.inf
-        least_q = -np.inf
-        for v in range(vocab):
-            s = np.float64(shifted[i, v])
-            if s > least_p:
-                least_p = _insert(ids[i, 0], score[i, 0], v, s)
-            s += lift[token_class[v]]
-            if s > least_q:
-                least_q = _insert(ids[i, 1], score[i, 1], v, s)
         for row in range(2):
+            score[:] = -np.inf
+            bar = least[i, row]
+            for c in range(classes):
+                add = 0.0 if row == 0 else log_lift[i, c]
+                # A class whose best is not good enough falls to one comparison.
+                if best[i, c] + add <= bar:
+                    continue
+                for t in range(ptr[c], ptr[c + 1]):
+                    x = np.float64(shifted[i, tokens[t]]) + add
+                    if x > bar:
+                        bar = max(bar, _insert(ids[i, row], of_class, score, tokens[t], c, x))
             for r in range(top):
                 v = ids[i, row, r]
                 if v >= 0:
                     log_p[i, row, r] = shifted[i, v] - log_total[i]
-                    log_q[i, row, r] = log_p[i, row, r] + lift[token_class[v]]
+                    log_q[i, row, r] = log_p[i, row, r] + log_lift[i, of_class[r]]
     return ids, log_p, log_q
 
 
 @njit(cache=True)
-def _insert(ids, score, v, s):
-    """Put `v` where it belongs among descending scores; return the score that the next one must pass."""
+def _insert(ids, of_class, score, v, c, s):
+    """Put token `v` of class `c` where it belongs among descending scores; return the score the next one must pass."""
     r = ids.size - 1
     while r > 0 and score[r - 1] < s:
-        ids[r] = ids[r - 1]
-        score[r] = score[r - 1]
+        ids[r], of_class[r], score[r] = ids[r - 1], of_class[r - 1], score[r - 1]
         r -= 1
-    ids[r] = v
-    score[r] = s
+    ids[r], of_class[r], score[r] = v, c, s
     return score[ids.size - 1]
 
 

@@ -60,9 +60,8 @@ def draw(
         forced = np.full(length + 1, -1, np.int32)
     return Midpoints(
         *kernels.draw_midpoints(
-            edges.ptr,
-            edges.target,
-            edges.label,
+            (edges.ptr, edges.target, edges.label),
+            edges.into,
             messages.live_ptr,
             messages.live,
             messages.forward,

@@ -26,6 +26,8 @@ class Potential:
         canvas: int32 `[length]`.
         masked: int64 `[rows]`, the masked positions.
         shifted: `[rows vocab]`, tempered logits minus their row's maximum.
+        weights: `[rows vocab]`, their exponentials.
+        best: float64 `[rows classes]`, the largest entry of `shifted` in each class.
         log_total: float64 `[rows]`; `shifted − log_total` is the log mean field.
         mass, exponent: numbers `[length classes]` (see `kernels`), `Σ p_i(v)` over each class.
         mean_log: float64 `[length classes]`, mean of `log p_i` over a class under `p_i`.
@@ -35,6 +37,8 @@ class Potential:
     canvas: np.ndarray
     masked: np.ndarray
     shifted: np.ndarray
+    weights: np.ndarray
+    best: np.ndarray
     log_total: np.ndarray
     mass: np.ndarray
     exponent: np.ndarray
@@ -75,6 +79,16 @@ class Potential:
         """float64 `[length]`: entropy of the mean field, nats."""
         return -np.einsum("ik,ik->i", np.exp(self.log_class_mass), self.mean_log)
 
+    @property
+    def least_weight(self) -> float:
+        """Sums of weights below this have lost digits to underflow."""
+        return LEAST_WEIGHT[self.weights.dtype]
+
+    def all_log_mean_field(self) -> np.ndarray:
+        """Return float32 `[rows vocab]`: the whole log mean field of the masked positions."""
+        shifted = self.shifted.astype(np.float32, copy=False)
+        return shifted - self.log_total.astype(np.float32)[:, None]
+
     def log_mean_field(self, token_ids: np.ndarray) -> np.ndarray:
         """Return float64 `[length]`: `log p_i(token_ids[i])`; 0 at committed positions."""
         out = np.zeros(self.length)
@@ -105,25 +119,24 @@ def potential(
     """
     edges = automaton.edges
     masked = np.flatnonzero(canvas == mask_id)
-    shifted = logits[masked] if masked.size < canvas.size else np.array(logits)
+    shifted = logits[masked]
     if temperature != 1.0:
         shifted /= shifted.dtype.type(temperature)
-    if masked.size:
-        best = shifted.max(axis=1, keepdims=True)
-        if not np.isfinite(best).all():
-            bad = int(masked[np.flatnonzero(~np.isfinite(best))[0]])
-            raise ModelError(
-                f"The model's logits at position {bad} have no finite maximum.",
-                "Check the model's weights and numeric type; a mean field gives some token a probability in every row.",
-            )
-        shifted -= best
+    largest = shifted.max(axis=1, keepdims=True)
+    if not np.isfinite(largest).all():
+        bad = int(masked[np.flatnonzero(~np.isfinite(largest))[0]])
+        raise ModelError(
+            f"The model's logits at position {bad} have no finite maximum.",
+            "Check the model's weights and numeric type; a mean field gives some token a probability in every row.",
+        )
+    shifted -= largest
     weights = np.exp(shifted)
-    mass, exponent, mean_log, log_total = kernels.class_masses(
+    mass, exponent, mean_log, best, log_total = kernels.class_masses(
         shifted, weights, edges.class_tokens_ptr, edges.class_tokens, LEAST_WEIGHT[shifted.dtype]
     )
     if masked.size < canvas.size:
         mass, exponent, mean_log = _with_committed(canvas, masked, mass, exponent, mean_log, automaton)
-    return Potential(canvas, masked, shifted, log_total, mass, exponent, mean_log, automaton)
+    return Potential(canvas, masked, shifted, weights, best, log_total, mass, exponent, mean_log, automaton)
 
 
 def _with_committed(
