@@ -174,6 +174,10 @@ def stepping(vocabulary: Vocabulary, length: int, repeats: int) -> Ratio:
     return Ratio("step", what, engine_ms, "forward pass, float32", forward_ms, 0.05, facts)
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
 def main(
     quick: Annotated[bool, typer.Option(help="Fewer repeats, a shorter canvas.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -202,4 +206,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -1,0 +1,164 @@
+"""Moving through steps in a real browser: `python -m benchmarks.page [--quick] [--json]`.
+
+A run of 256 positions and 256 steps is recorded from a typed-in mean field and opened on the page. An arrow key is then
+timed from the input event to two frames later, when every panel shows the new step, against a key that nothing handles.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from playwright.sync_api import Page, sync_playwright
+
+from app import page as app_page
+from benchmarks.timing import Ratio, as_json, report
+from engine import decode, trace
+from engine.trace import Config, Trace
+
+CHROMIUM_ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+TOKENS = [*"abcdefghijklmnopqrstuvwxyz_ ", *'{}":,']
+CALL = (
+    r'\{"name": "book_flight", "arguments": '
+    r'\{"origin": "[a-z ]+", "destination": "[a-z ]+", "remarks": "[a-z ]*"\}\}'
+)
+PRESSES = 20
+"""Keys a block; between blocks the page comes to rest."""
+
+WATCH = """
+() => {
+  window.paints = [];
+  document.addEventListener('keydown', event => {
+    const begin = event.timeStamp;
+    requestAnimationFrame(() => requestAnimationFrame(() => window.paints.push(
+      [performance.now() - begin, +document.querySelector('[data-ready]').dataset.step])));
+  }, {capture: true});
+}
+"""
+
+
+def record(length: int, folder: Path) -> Trace:
+    """Record a run of `length` positions, one of which is committed a step, with the real engine."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0.0, 2.0, (length, len(TOKENS)))
+    rows = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    file = folder / "table.json"
+    file.write_text(json.dumps({"tokens": TOKENS, "eos": None, "mean_field": rows.tolist()}))
+    config = Config(
+        prompt="",
+        kind="regex",
+        source=CALL,
+        model=f"table:{file}",
+        length=length,
+        steps=length,
+        block_length=length,
+        temperature=1.0,
+    )
+    denoiser, header = decode.prepare(config)
+    return Trace(header, tuple(decode.denoise(denoiser, header.automaton, header.config)))
+
+
+def open_run(page: Page, url: str, file: Path, length: int) -> None:
+    """Open the page, upload the trace, and wait until all of it is in the browser."""
+    page.goto(url)
+    page.wait_for_selector("[data-ready]", state="attached")
+    page.set_input_files("#open input[type=file], input[type=file]", file)
+    page.wait_for_selector(f'[data-ready][data-count="{length}"][data-detail="here"]', state="attached")
+    page.wait_for_timeout(3000)  # what is fetched in the background must not compete with the keys
+    page.evaluate("document.activeElement?.blur()")
+    page.keyboard.press("Home")
+    page.wait_for_selector('[data-ready][data-step="0"]', state="attached")
+    page.evaluate(WATCH)
+
+
+def block(page: Page, key: str) -> list[tuple[float, int]]:
+    """Press a key some times, each as soon as the one before is painted: `(ms, step shown)` of each."""
+    page.wait_for_timeout(500)
+    page.evaluate("() => { window.paints.length = 0; }")
+    for n in range(PRESSES):
+        page.keyboard.press(key)
+        page.wait_for_function("n => window.paints.length > n", arg=n, polling="raf")
+    return [(float(ms), int(step)) for ms, step in page.evaluate("window.paints")]
+
+
+def measure(page: Page, blocks: int) -> tuple[list[float], list[float]]:
+    """Time blocks of the arrow key and of a key without a handler in turns.
+
+    Raises:
+        RuntimeError: a frame was counted as painted that didn't show its step.
+    """
+    moved, idle = [], []
+    step = 0
+    for _ in range(blocks):
+        for ms, shown in block(page, "ArrowRight"):
+            step += 1
+            if shown != step:
+                raise RuntimeError(f"Two frames after the key the page shows step {shown}, not {step}.")
+            moved.append(ms)
+        idle += [ms for ms, _ in block(page, "q")]
+    return moved, idle
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    quick: Annotated[bool, typer.Option(help="A shorter run, fewer keys.")] = False,
+    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Time an arrow key, from input to painted, against a key that does nothing, in one session."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("There is no chromium on the PATH. Install your system's Chromium package.", file=sys.stderr)
+        raise typer.Exit(2)
+    length, blocks = (96, 3) if quick else (256, 12)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        recorded = record(length, Path(folder))
+        file = Path(folder) / "run.trace"
+        trace.save(recorded, file)
+        _, url, _ = app_page.serve(server_port=None, prevent_thread_lock=True, quiet=True)
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        open_run(page, url, file, length)
+        moved, idle = measure(page, blocks)
+        browser.close()
+        app_page.gr.close_all(verbose=False)
+    facts = {"length": length, "steps": length, "states": recorded.header.automaton.states, "keys": len(moved)}
+    ratios = [
+        Ratio(
+            "scrub",
+            "arrow key to painted, every panel on the new step",
+            statistics.median(moved),
+            "a key without a handler",
+            statistics.median(idle),
+            1.3,
+            facts,
+        )
+    ]
+    command = "python -m benchmarks.page" + (" --quick" if quick else "")
+    if as_json_object:
+        print(json.dumps(as_json(ratios, command)))
+    else:
+        report(ratios, command)
+        print(f"95th percentiles: {np.quantile(moved, 0.95):.1f} ms against {np.quantile(idle, 0.95):.1f} ms")
+
+
+if __name__ == "__main__":
+    app()
