@@ -1,8 +1,8 @@
 """One function per event of the page; the one place where an `InputError` becomes a message on it.
 
-The debugger component's value is small and is all that Python tells the browser: which runs are shown, how far they are,
-what to say. The browser fetches the runs themselves through the server functions at the end of this module. Those are
-public endpoints: whatever comes in is checked, and a refusal is an answer, not an exception.
+The debugger component's value is small and is all that Python tells the browser: which runs are shown, how far they
+are, what to say. The browser fetches the runs themselves through the server functions at the end of this module. Those
+are public endpoints: whatever comes in is checked, and a refusal is an answer, not an exception.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import gradio as gr
 
 from app import examples
 from app.sessions import Run, Runs
@@ -27,8 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 View = dict[str, Any]
-"""Value of the debugger: `a` and `b`, ids of the runs shown; `runs`, what this session may choose from; `running`, the id
-of a run in progress; `message`, a mistake to be shown; `at`, where to look first; `serial`, so that each value is new."""
+"""Value of the debugger.
+
+`a` and `b`: ids of the runs shown; `runs`: what this session may choose from; `running`: id of the run in progress;
+`message`: a mistake to be shown; `at`: where to look first; `serial`: so that each value is new.
+"""
 
 RUNS = Runs()
 UPLOAD_BYTES = 64 << 20
@@ -109,9 +110,7 @@ def run_beside(now: View | None, owner: str | None, change: str) -> Iterator[Vie
     try:
         first = RUNS.get((now or {}).get("a")) or _example((now or {}).get("a"))
         if first is None:
-            raise ConfigError(
-                "There is no run to compare with.", "Run something or open an example first."
-            )
+            raise ConfigError("There is no run to compare with.", "Run something or open an example first.")
         yield from _run(view(now), "b", owner, changed(first.header.config, BESIDE.get(change, change)))
     except InputError as error:
         yield view(now, message=message(error), running=None)
@@ -269,16 +268,12 @@ def _open(path: Path) -> trace.Trace:
             "Look at it with `python -m engine inspect`.",
         )
     if not opened.steps:
-        raise TraceError(
-            "This trace has a header and no finished step.", "Open one whose run got further."
-        )
+        raise TraceError("This trace has a header and no finished step.", "Open one whose run got further.")
     return opened
 
 
 def _gone() -> InputError:
-    return ConfigError(
-        "This run is no longer held by the server.", "Run it again, or open it from a saved trace."
-    )
+    return ConfigError("This run is no longer held by the server.", "Run it again, or open it from a saved trace.")
 
 
 @cache
@@ -324,8 +319,7 @@ def get_gallery(_asked: object = None) -> Answer:
     """Return the cards of the gallery."""
     return {
         "cards": [
-            {"name": e.name, "title": e.title, "what": e.what, "runs": list(e.run_ids)}
-            for e in examples.gallery()
+            {"name": e.name, "title": e.title, "what": e.what, "runs": list(e.run_ids)} for e in examples.gallery()
         ]
     }
 
@@ -372,4 +366,4 @@ def get_window(asked: object) -> Answer:
     return _answer(asked, build)
 
 
-SERVER_FUNCTIONS = [get_gallery, get_run, get_steps, get_detail, get_window]
+SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (get_gallery, get_run, get_steps, get_detail, get_window)

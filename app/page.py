@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator  # noqa: TC003 - Gradio reads the annotations of handlers
+from collections.abc import Iterator  # Gradio reads the annotations of handlers
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CLIENT = Path(__file__).parent / "client"
 SCRIPTS = sorted(CLIENT.rglob("*.js"))
+WARM_AFTER_S = 4.0
+"""Importing torch takes seconds of both cores; the page comes first."""
 SAMPLERS = ["midpoint", "tree", "chain", "map", "independent", "local", "reject"]
 SECURITY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
@@ -40,24 +42,21 @@ import(new URL(props.module, document.baseURI).href)
 """
 
 
-class Debugger(gr.HTML):
-    """The debugger: one component that owns step, position and state, and draws every panel from a run's payload."""
+def debugger(value: events.View) -> gr.HTML:
+    """Return the debugger: the component that owns step and position, and draws every panel from a run's payload.
 
-    def __init__(self, value: events.View) -> None:
-        super().__init__(
-            value=value,
-            apply_default_css=False,
-            elem_id="debugger",
-            html_template='<div class="ds"></div>',  # templates hold no data
-            js_on_load=ON_LOAD,
-            server_functions=events.SERVER_FUNCTIONS,
-            module=f"gradio_api/file={CLIENT / 'debugger.js'}",
-            graphviz=f"gradio_api/file={CLIENT / 'vendor' / 'graphviz.js'}",
-        )
-
-    def api_info(self) -> dict[str, Any]:
-        """Say what the value is, for Gradio's schema."""
-        return {"type": "object"}
+    Not a subclass: Gradio would write a stub file beside this module for it.
+    """
+    return gr.HTML(
+        value=value,
+        apply_default_css=False,
+        elem_id="debugger",
+        html_template='<div class="ds"></div>',  # templates hold no data
+        js_on_load=ON_LOAD,
+        server_functions=list(events.SERVER_FUNCTIONS),
+        module=f"gradio_api/file={CLIENT / 'debugger.js'}",
+        graphviz=f"gradio_api/file={CLIENT / 'vendor' / 'graphviz.js'}",
+    )
 
 
 class Headers:
@@ -67,6 +66,8 @@ class Headers:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -79,15 +80,14 @@ class Headers:
 
 def build() -> gr.Blocks:
     """Return the page."""
+    page: gr.Blocks
     gr.set_static_paths([str(path) for path in SCRIPTS])  # single files, never a folder
-    with gr.Blocks(
-        title="Denoiscope", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)
-    ) as page:
+    with gr.Blocks(title="Denoiscope", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)) as page:
         with gr.Sidebar(width=284, elem_id="form"):
             fields = _form()
-        debugger = Debugger(events.first_view())
+        shown = debugger(events.first_view())
         download = gr.DownloadButton("Saved", elem_id="saved", elem_classes="ds-hidden")
-        _wire(page, debugger, fields, download)
+        _wire(page, shown, fields, download)
     return page
 
 
@@ -105,9 +105,7 @@ def _form() -> dict[str, Any]:
         elem_id="task",
         visible=bool(tasks),
     )
-    parts["prompt"] = gr.Textbox(
-        value.get("prompt", ""), label="Prompt", lines=2, max_lines=6, elem_id="prompt"
-    )
+    parts["prompt"] = gr.Textbox(value.get("prompt", ""), label="Prompt", lines=2, max_lines=6, elem_id="prompt")
     parts["kind"] = gr.Radio(
         ["regex", "choices", "none"],
         value=value.get("kind", "regex"),
@@ -128,9 +126,7 @@ def _form() -> dict[str, Any]:
         parts["length"] = gr.Number(
             value.get("length", 32), label="Length", precision=0, elem_id="length", min_width=60
         )
-        parts["steps"] = gr.Number(
-            value.get("steps", 16), label="Steps", precision=0, elem_id="steps", min_width=60
-        )
+        parts["steps"] = gr.Number(value.get("steps", 16), label="Steps", precision=0, elem_id="steps", min_width=60)
         parts["block_length"] = gr.Number(
             value.get("block_length", 32), label="Block", precision=0, elem_id="block", min_width=60
         )
@@ -142,9 +138,7 @@ def _form() -> dict[str, Any]:
             elem_id="temperature",
             min_width=60,
         )
-        parts["seed"] = gr.Number(
-            value.get("seed", 0), label="Seed", precision=0, elem_id="seed", min_width=60
-        )
+        parts["seed"] = gr.Number(value.get("seed", 0), label="Seed", precision=0, elem_id="seed", min_width=60)
     parts["confidence"] = gr.Radio(
         [("Mar, by q", "mar"), ("Mf, by p", "mf")],
         value=value.get("confidence", "mar"),
@@ -182,15 +176,11 @@ def _form() -> dict[str, Any]:
     )
     parts["run_beside"] = gr.Button("Run beside it", elem_id="run-beside", size="md")
     gr.HTML('<h2 class="ds-section">Trace</h2>')
-    parts["open"] = gr.UploadButton(
-        "Open a trace", file_types=[".trace"], type="filepath", elem_id="open", size="md"
-    )
+    parts["open"] = gr.UploadButton("Open a trace", file_types=[".trace"], type="filepath", elem_id="open", size="md")
     return parts
 
 
-def _wire(
-    page: gr.Blocks, debugger: Debugger, parts: dict[str, Any], download: gr.DownloadButton
-) -> None:
+def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.DownloadButton) -> None:
     fields = [parts[name] for name in events.FIELDS]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
@@ -201,32 +191,32 @@ def _wire(
         yield from events.run_beside(now, request.session_hash, change)
 
     running = [
-        parts["run"].click(run, [debugger, *fields], debugger, **quiet),
-        parts["run_beside"].click(run_beside, [debugger, parts["beside"]], debugger, **quiet),
+        parts["run"].click(run, [shown, *fields], shown, **quiet),
+        parts["run_beside"].click(run_beside, [shown, parts["beside"]], shown, **quiet),
     ]
-    debugger.stop(events.stop, debugger, debugger, cancels=running, queue=False, **quiet)
+    shown.stop(events.stop, shown, shown, cancels=running, queue=False, **quiet)
 
     def choose(now: events.View, data: gr.EventData) -> events.View:
         return events.choose(now, {side: getattr(data, side, None) for side in ("a", "b")})
 
     def example(now: events.View, data: gr.EventData) -> list[Any]:
-        shown = events.show_example(getattr(data, "name", None), now)
-        return [shown, *(events.shown_form(shown) or [gr.skip()] * len(fields))]
+        after = events.show_example(getattr(data, "name", None), now)
+        return [after, *(events.shown_form(after) or [gr.skip()] * len(fields))]
 
     def save(now: events.View, data: gr.EventData) -> tuple[events.View, Any]:
-        shown, path = events.save_trace(now, "b" if getattr(data, "side", None) == "b" else "a")
-        return shown, path if path else gr.skip()
+        after, path = events.save_trace(now, "b" if getattr(data, "side", None) == "b" else "a")
+        return after, path or gr.skip()
 
     def upload(now: events.View, path: str, request: gr.Request) -> events.View:
         return events.open_trace(now, request.session_hash, path)
 
-    debugger.choose(choose, debugger, debugger, queue=False, **quiet)
-    debugger.example(example, debugger, [debugger, *fields], queue=False, **quiet)
+    shown.choose(choose, shown, shown, queue=False, **quiet)
+    shown.example(example, shown, [shown, *fields], queue=False, **quiet)
     # A download begins by a click; the button that holds the file is clicked when the file is there.
-    debugger.save(save, debugger, [debugger, download], queue=False, **quiet).then(
+    shown.save(save, shown, [shown, download], queue=False, **quiet).then(
         None, js="() => document.querySelector('#saved')?.click()", **quiet
     )
-    parts["open"].upload(upload, [debugger, parts["open"]], debugger, queue=False, **quiet)
+    parts["open"].upload(upload, [shown, parts["open"]], shown, queue=False, **quiet)
     parts["task"].input(_fill, parts["task"], fields, queue=False, **quiet)
     page.unload(_forget)
 
@@ -269,7 +259,9 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
     """Launch the page; `overrides` are of `gr.Blocks.launch`."""
     page = build()
     page.queue(default_concurrency_limit=2, max_size=32)
-    threading.Thread(target=_warm, daemon=True).start()
+    warm = threading.Timer(WARM_AFTER_S, _warm)
+    warm.daemon = True
+    warm.start()
     return page.launch(
         **{
             "server_port": int(os.environ.get("GRADIO_SERVER_PORT", "7860")),
@@ -288,6 +280,7 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
 def _warm() -> None:
     """Import what the first run needs, while the user reads."""
     from engine import decode  # noqa: F401
+    from engine.models import embedded  # noqa: F401
 
 
 def theme() -> gr.themes.Base:

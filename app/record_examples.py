@@ -140,10 +140,12 @@ def main(folder: Path = examples.FOLDER) -> None:
             trace.save(recorded, folder / files[-1])
             size = (folder / files[-1]).stat().st_size / 1024
             verdict = "accepted" if recorded.accepted else "not accepted"
-            console.print(f"{files[-1]}: {size:.0f} KiB, {verdict}: {recorded.text!r}", markup=False)
-        card = examples.Example(
-            recipe.name, recipe.title, recipe.what, tuple(files), recipe.step, recipe.position
-        )
+            console.print(
+                f"{files[-1]}: {size:.0f} KiB, {verdict}: {recorded.text!r}",
+                markup=False,
+                soft_wrap=True,
+            )
+        card = examples.Example(recipe.name, recipe.title, recipe.what, tuple(files), recipe.step, recipe.position)
         cards.append(dataclasses.asdict(card))
     manifest = json.dumps(cards, indent=1, ensure_ascii=False)
     (folder / "manifest.json").write_text(manifest + "\n", encoding="utf-8")

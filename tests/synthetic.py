@@ -60,22 +60,16 @@ def automaton_of(
         token_class=token_class.astype(np.int32),
         class_ptr=np.cumsum([0, *(s.size for s in sources)], dtype=np.int32),
         class_source=np.concatenate(sources),
-        class_target=np.concatenate(
-            [c[s].astype(np.int32) for c, s in zip(columns.T, sources, strict=True)]
-        ),
+        class_target=np.concatenate([c[s].astype(np.int32) for c, s in zip(columns.T, sources, strict=True)]),
         state_spans=((),) * (states + has_eos),
     )
 
 
-def real_number(
-    extra: Sequence[str] = (), *, eos: bool = True
-) -> tuple[Vocabulary, TokenAutomaton]:
+def real_number(extra: Sequence[str] = (), *, eos: bool = True) -> tuple[Vocabulary, TokenAutomaton]:
     """Real numbers like `3.`, `.5`, `42` over single characters; tokens of `extra` may stand where a digit may."""
     texts = (*DIGITS, ".", *extra)
     dead = (None,) if eos else ()
-    vocabulary = Vocabulary(
-        (*(t.encode() for t in texts), *dead), (len(texts),) if eos else (), len(texts) + len(dead)
-    )
+    vocabulary = Vocabulary((*(t.encode() for t in texts), *dead), (len(texts),) if eos else (), len(texts) + len(dead))
     move = {(s, d): t for s, t in ((0, 1), (1, 1), (2, 3), (3, 3)) for d in (*DIGITS, *extra)}
     move |= {(0, "."): 2, (1, "."): 3}
     return vocabulary, automaton_of(move, (1, 3), vocabulary)
@@ -131,9 +125,7 @@ def trace(
     return Trace(header, tuple(records))
 
 
-def _step(
-    header: Header, canvas: np.ndarray, logits: np.ndarray, count: int, rng: np.random.Generator
-) -> StepRecord:
+def _step(header: Header, canvas: np.ndarray, logits: np.ndarray, count: int, rng: np.random.Generator) -> StepRecord:
     vocabulary, automaton, config = header.vocabulary, header.automaton, header.config
     length, states = canvas.size, automaton.states
     masked = canvas == vocabulary.mask_id
@@ -240,10 +232,7 @@ def _tops(p: np.ndarray, q: np.ndarray) -> dict[str, np.ndarray]:
     ids[:, 0, :width], _ = _best(p, width)
     ids[:, 1, :width], _ = _best(q, width)
     logs = [
-        np.where(
-            ids >= 0, _log(np.take_along_axis(a[:, None], np.maximum(ids, 0), axis=2)), -np.inf
-        )
-        for a in (p, q)
+        np.where(ids >= 0, _log(np.take_along_axis(a[:, None], np.maximum(ids, 0), axis=2)), -np.inf) for a in (p, q)
     ]
     return {
         "top_ids": ids,

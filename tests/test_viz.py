@@ -23,9 +23,7 @@ from viz import automaton, labels, payload
 
 ROOT = Path(__file__).parents[1]
 HOSTILE_RUN = synthetic.trace(synthetic.real_number(synthetic.HOSTILE), 16, 8)
-PAIR = synthetic.trace(
-    synthetic.real_number(eos=False), 2, 2, sampler="independent", dot_logit=6.0
-)
+PAIR = synthetic.trace(synthetic.real_number(eos=False), 2, 2, sampler="independent", dot_logit=6.0)
 WIDE = synthetic.trace(synthetic.ladder(40), 48, 12)
 RUNS = pytest.mark.parametrize("run", [HOSTILE_RUN, PAIR, WIDE], ids=["hostile", "pair", "wide"])
 
@@ -72,9 +70,7 @@ def test_detail_has_the_distributions_of_the_masked_positions(run: Trace) -> Non
             row = arrays["top_row"][t, i]
             for name in ("top_ids", "top_log_mean_field", "top_log_posterior"):
                 np.testing.assert_array_equal(arrays[name][row], getattr(record, name)[i])
-            allowed = sum(
-                sizes[k] for k in range(sizes.size) if record.log_lift[i, k] > -np.inf
-            )
+            allowed = sum(sizes[k] for k in range(sizes.size) if record.log_lift[i, k] > -np.inf)
             assert arrays["allowed_tokens"][t, i] == allowed
         for name in ("state_ids", "state_probability", "live", "midpoint_ids"):
             np.testing.assert_array_equal(arrays[name][t], getattr(record, name))
@@ -134,10 +130,7 @@ def shown_labels(texts: list[str]) -> list[str]:
     space = {"svg": "http://www.w3.org/2000/svg"}
     root = ElementTree.fromstring(svg.replace("&nbsp;", "\u00a0"))
     groups = {g.get("id"): g for g in root.iterfind(".//svg:g", space)}
-    return [
-        "".join(e.text or "" for e in groups[f"n{n}"].iterfind("svg:text", space))
-        for n in range(len(texts))
-    ]
+    return ["".join(e.text or "" for e in groups[f"n{n}"].iterfind("svg:text", space)) for n in range(len(texts))]
 
 
 def fuzzed(count: int) -> list[str]:

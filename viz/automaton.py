@@ -43,7 +43,10 @@ def order(automaton: TokenAutomaton) -> np.ndarray:
 
 
 def window(automaton: TokenAutomaton, center: int, limit: int = WINDOW_STATES) -> np.ndarray:
-    """Return the states around `center`, ascending: all of them where `limit` allows, else the nearest, moves taken either way."""
+    """Return the states around `center`, ascending.
+
+    All of them where `limit` allows, else those that the fewest moves, taken either way, lead to.
+    """
     if automaton.states <= limit:
         return np.arange(automaton.states)
     edges = automaton.edges
@@ -64,10 +67,7 @@ def edge_tokens(automaton: TokenAutomaton, edge: int) -> np.ndarray:
     edges = automaton.edges
     label = edges.label[edge]
     classes = edges.label_class[edges.label_ptr[label] : edges.label_ptr[label + 1]]
-    parts = [
-        edges.class_tokens[edges.class_tokens_ptr[k] : edges.class_tokens_ptr[k + 1]]
-        for k in classes
-    ]
+    parts = [edges.class_tokens[edges.class_tokens_ptr[k] : edges.class_tokens_ptr[k + 1]] for k in classes]
     return np.concatenate(parts)
 
 
@@ -111,19 +111,20 @@ def dot_source(header: Header, states: np.ndarray) -> str:
             target = int(edges.target[e])
             if inside[target]:
                 text = labels.summary(header.vocabulary, edge_tokens(automaton, e).tolist())
-                graph.edge(
-                    f"q{q}", f"q{target}", label=labels.dot(f" {text} "), id=f"e{q}_{target}"
-                )
+                graph.edge(f"q{q}", f"q{target}", label=labels.dot(f" {text} "), id=f"e{q}_{target}")
             else:
                 cut.add(q)
     for q in sorted(cut):
         graph.node(f"more{q}", label="…", shape="none", width="0.2", height="0.2", id=f"more{q}")
         graph.edge(f"q{q}", f"more{q}", style="dotted", arrowhead="none", id=f"emore{q}")
-    return graph.source
+    return str(graph.source)
 
 
 def layout(dot_text: str, timeout_s: float = 3.0) -> str | None:
-    """Lay a graph out with the system's `dot`; None where there is none or it takes too long, so that the browser does it."""
+    """Return a graph laid out by the system's `dot`, as SVG.
+
+    None where there is no `dot`, or it takes too long: the browser then does it.
+    """
     program = shutil.which("dot")
     if program is None:
         return None

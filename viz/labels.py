@@ -20,7 +20,7 @@ SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 
 
 def readable(data: bytes) -> str:
-    """Return the bytes of a token as text: white space kept, what can't be printed named like `<0x1B>` or `<U+200B>`."""
+    """Return a token's bytes as text: white space kept, what can't be printed named like `<0x1B>` or `<U+200B>`."""
     return "".join(_readable(c) for c in data.decode("utf-8", errors="surrogateescape"))
 
 
@@ -66,7 +66,8 @@ def summary(vocabulary: Vocabulary, token_ids: Iterable[int], limit: int = 22) -
     singles = sorted(t for t in texts if len(t) == 1)
     longer = sorted((t for t in texts if len(t) > 1), key=lambda t: (len(t), t))
     parts = [*_ranges(singles), *longer]
-    shown, used = [], 0
+    shown: list[str] = []
+    used = 0
     for part in parts:
         if shown and used + len(part) > limit:
             break

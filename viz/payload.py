@@ -140,12 +140,8 @@ def detail(head: Header, records: Sequence[StepRecord], first: int) -> Part:
     sizes = np.bincount(head.automaton.token_class, minlength=head.automaton.classes)
     arrays = {"top_row": top_row}
     for name in ("top_ids", "top_log_mean_field", "top_log_posterior"):
-        arrays[name] = np.concatenate(
-            [getattr(record, name)[m] for record, m in zip(records, masked, strict=True)]
-        )
-    arrays["allowed_tokens"] = np.stack(
-        [np.isfinite(record.log_lift) @ sizes for record in records]
-    )
+        arrays[name] = np.concatenate([getattr(record, name)[m] for record, m in zip(records, masked, strict=True)])
+    arrays["allowed_tokens"] = np.stack([np.isfinite(record.log_lift) @ sizes for record in records])
     for name in ("state_ids", "state_probability", "live", "midpoint_ids", "midpoint_probability"):
         arrays[name] = np.stack([getattr(record, name) for record in records])
     words = {"first": first, "count": len(records), **_tokens(head, [arrays["top_ids"]])}

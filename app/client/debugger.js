@@ -13,6 +13,7 @@ import * as automaton from './panels/automaton.js';
 import * as commits from './panels/commits.js';
 
 const REST_MS = 150;
+const STREAM_MS = 60;
 const KEYS = [['← →', 'step back, step on (with Shift by ten)'], ['Home End', 'first step, last step'], ['[ ] or ↑ ↓', 'position to the left, to the right'],
   ['n  N', 'next, previous commit'], ['d  D', 'next, previous step at which Mf and Mar choose differently'], ['v', 'next step at which the two runs differ'],
   ['m', 'next quantity of the map'], ['b', 'the other run of a comparison'], ['Space', 'play, pause'], ['e', 'examples'], ['?', 'this list']];
@@ -21,7 +22,7 @@ export function mount({element, props, server, watch, trigger}) {
   const root = element.querySelector('.ds');
   const runs = new Map();
   const focus = {step: 0, position: 0, state: null, node: null, side: 'a', metric: 'mar'};
-  let shown = {a: null, b: null}, serial = null, following = false, frame = 0, rest = 0, changed = true, colours = null, theme = 0, gallery = [], playing = 0;
+  let shown = {a: null, b: null}, serial = null, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0;
 
   // Layout
 
@@ -95,6 +96,9 @@ export function mount({element, props, server, watch, trigger}) {
   }
 
   function later() { frame ||= requestAnimationFrame(paint); }
+  // A run may stream hundreds of steps a second, and redrawing its map for each would leave no time for the keys.
+  let streamed = 0;
+  function soon() { streamed ||= setTimeout(() => { streamed = 0; changed = true; later(); }, STREAM_MS); }
 
   function paint() {
     frame = 0;
@@ -111,8 +115,10 @@ export function mount({element, props, server, watch, trigger}) {
 
   function draw(rested) {
     const run = active(), step = Math.min(focus.step, run.last), detail = run.detail(step);
+    // Measured only when something else than the focus changed: reading a width in between would force a layout.
+    if (changed) widths = {left: Math.floor(parts.tree.element.clientWidth), right: Math.floor(parts.inspector.element.clientWidth)};
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, node: focus.node,
-      state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, colours, theme, changed, rested, dark: document.body.classList.contains('dark')};
+      state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark')};
     if (view.node > run.length) view.node = null;
     parts.scrubber.update(view);
     parts.tokens.update({...view, step: focus.step});
@@ -160,13 +166,12 @@ export function mount({element, props, server, watch, trigger}) {
     configuration.replaceChildren(el('b', {text: config.kind === null ? 'no constraint' : accepted, class: run.accepted || config.kind === null ? 'good' : run.finished ? 'bad' : ''}),
       ...[`model ${run.head.model.name ?? config.model}`, `${config.sampler}, ${config.confidence === 'mar' ? 'Mar' : 'Mf'} commits`, `temperature ${config.temperature}`, config.remasking.replace('_', ' '), `seed ${config.seed}`,
         `${run.states.toLocaleString('en')} states, ${run.head.edges.toLocaleString('en')} edges, ${run.head.classes.toLocaleString('en')} token classes`,
-        `model ${mean(run, 'model_ms')}, engine ${mean(run, 'engine_ms')} a step`].map(text => el('span', {text})));
+        `model ${typical(run, 'model_ms')}, engine ${typical(run, 'engine_ms')} a step`].map(text => el('span', {text})));
     configuration.append(el('q', {class: 'ds-prompt', text: config.prompt, title: config.prompt, hidden: !config.prompt}));
   }
-  function mean(run, name) {
-    let sum = 0;
-    for (let t = 0; t < run.count; t++) sum += run.at(name, t);
-    const ms = sum / run.count;
+  // The median: the first step of a process may have compiled kernels.
+  function typical(run, name) {
+    const ms = Array.from({length: run.count}, (_, t) => run.at(name, t)).sort((a, b) => a - b)[run.count >> 1];
     return `${ms >= 10 ? ms.toFixed(0) : ms.toPrecision(2)} ms`;
   }
 
@@ -208,7 +213,7 @@ export function mount({element, props, server, watch, trigger}) {
     const before = {...shown}, a = await open(value.a), b = await open(value.b);
     shown = {a: a ? value.a : null, b: b ? value.b : null};
     const isNew = shown.a !== before.a || shown.b !== before.b;
-    for (const run of [a, b]) if (run && (run.status === 'running' || value.running === run.id || !run.finished)) { if (await run.pull()) changed = true; }
+    for (const run of [a, b]) if (run && (run.status === 'running' || value.running === run.id || !run.finished)) await run.pull();
     if (isNew) {
       changed = true;
       focus.side = 'a';
@@ -223,7 +228,7 @@ export function mount({element, props, server, watch, trigger}) {
     settle();
     status.textContent = value.running ? 'running' : '';
     root.dataset.running = value.running ? 'yes' : 'no';
-    later();
+    if (value.running && !isNew) soon(); else later();
   }
 
   function list(value) {

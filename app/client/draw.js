@@ -31,13 +31,12 @@ export const cut = (text, limit) => text.length <= limit ? text : text.slice(0, 
 export function number(x) {
   if (Number.isNaN(x)) return '–';
   if (!Number.isFinite(x)) return x > 0 ? '∞' : '−∞';
+  x = Number(x.toPrecision(3));
   const size = Math.abs(x);
   if (size === 0) return '0';
-  let text;
-  if (size < 1e-4 || size >= 1e5) text = x.toExponential(1).replace('e+', 'e').replace('e-', 'e−');
-  else if (size < 1) text = x.toFixed(clamp(2 - Math.floor(Math.log10(size)), 3, 6));
-  else text = x.toPrecision(3).includes('e') ? x.toFixed(0) : Number(x.toPrecision(3)).toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
-  return text.replace('-', '−');
+  const digits = 2 - Math.floor(Math.log10(size) + 1e-9);   // behind the point, for three in all
+  const text = size < 1e-4 || size >= 1e5 ? x.toExponential(1).replace('e+', 'e') : x.toFixed(clamp(digits, 0, 6));
+  return text.replaceAll('-', '−');
 }
 
 export function probability(p) {
@@ -70,6 +69,13 @@ export function palette(root) {
 
 export const rgb = hex => [1, 3, 5].map(k => parseInt(hex.slice(k, k + 2), 16));
 export const alpha = (hex, a) => `rgba(${rgb(hex)},${a})`;
+
+// A colour in sixteen strengths, made once: building a colour from text for each of hundreds of cells takes longer than filling them.
+const shades = new Map();
+export function shade(hex, strength) {
+  if (!shades.has(hex)) shades.set(hex, Array.from({length: 17}, (_, k) => alpha(hex, 0.12 + 0.88 * k / 16)));
+  return shades.get(hex)[Math.round(clamp(strength, 0, 1) * 16)];
+}
 
 // Size a canvas for the screen's pixels and return its context in CSS pixels.
 export function prepare(canvas, width, height) {

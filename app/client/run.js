@@ -42,6 +42,8 @@ export class Run {
     this.drawnAccepted = [];
     this.tokens = new Map();
     this.special = new Map();
+    this.commitCounts = new Uint16Array(this.steps);
+    this.disputed = new Uint8Array(this.steps);
     this.commitStep = new Int32Array(this.length).fill(-1);
     this.details = [];
     this.detailBytes = 0;
@@ -79,9 +81,10 @@ export class Run {
     this.drawnAccepted.push(...part.drawn_accepted);
     this.learn(part);
     for (let t = part.first; t < part.first + part.count; t++) {
-      const committed = this.row('committed', t), q = this.row('entropy_posterior', t), p = this.row('entropy_mean_field', t), kl = this.row('kl', t);
+      const committed = this.row('committed', t), mf = this.row('committed_mf', t), mar = this.row('committed_mar', t), q = this.row('entropy_posterior', t), p = this.row('entropy_mean_field', t), kl = this.row('kl', t);
       for (let i = 0; i < this.length; i++) {
-        if (committed[i]) this.commitStep[i] = t;
+        if (committed[i]) { this.commitStep[i] = t; this.commitCounts[t]++; }
+        if (mf[i] !== mar[i]) this.disputed[t] = 1;
         this.top.entropy = Math.max(this.top.entropy, q[i], p[i]);
         if (kl[i] < Infinity) this.top.kl = Math.max(this.top.kl, kl[i]);
       }
@@ -107,11 +110,8 @@ export class Run {
     const other = this.config.confidence === 'mar' ? 'committed_mf' : 'committed_mar';
     return this.at(other, t, i) === 1 && this.at('committed', t, i) === 0;
   }
-  disagrees(t) {
-    const mf = this.row('committed_mf', t), mar = this.row('committed_mar', t);
-    return mf.some((x, i) => x !== mar[i]);
-  }
-  commits(t) { return this.row('committed', t).reduce((a, b) => a + b, 0); }
+  disagrees(t) { return this.disputed[t] === 1; }
+  commits(t) { return this.commitCounts[t]; }
   // The token that stands or, where masked, that the joint draw of this step has.
   drawn(t, i) { return this.at('drawn', t, i); }
 
@@ -204,11 +204,18 @@ class Detail {
   }
 }
 
-// The span that a midpoint was drawn in, and its level in the tree; boundary `length` is the end, drawn first.
-export function spanOf(m, length) {
-  if (m === length) return {start: 0, stop: length, level: 0};
-  const low = m & -m;
-  let top = 1;
-  while (top * 2 < length) top *= 2;
-  return {start: m - low, stop: Math.min(m + low, length), level: 1 + Math.log2(top) - Math.log2(low)};
+// The span that each boundary was drawn in as a midpoint, and its level in the tree; boundary `length`, the end, comes first of all.
+const trees = new Map();
+export function spansOf(length) {
+  if (!trees.has(length)) {
+    let top = 1;
+    while (top * 2 < length) top *= 2;
+    trees.set(length, Array.from({length: length + 1}, (_, m) => {
+      if (m === 0 || m === length) return {start: 0, stop: length, level: 0};
+      const low = m & -m;
+      return {start: m - low, stop: Math.min(m + low, length), level: 1 + Math.log2(top / low)};
+    }));
+  }
+  return trees.get(length);
 }
+export const spanOf = (m, length) => spansOf(length)[m];

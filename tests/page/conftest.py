@@ -12,12 +12,19 @@ from playwright.sync_api import Browser, Page, expect
 
 from app import page as page_module
 
-ARGUMENTS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
-PATIENCE_MS = 20_000
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE_MS = 30_000
 """Both cores may be busy; what is slow is not wrong here."""
+expect.set_options(timeout=PATIENCE_MS)
 DIGITS = [*"0123456789", "."]
 
 
@@ -61,7 +68,7 @@ class Debugger:
         return self.page.locator("[data-ready]")
 
     def wait(self, name: str, value: str) -> None:
-        expect(self.page.locator(f'[data-ready][data-{name}="{value}"]')).to_have_count(1, timeout=PATIENCE_MS)
+        expect(self.page.locator(f'[data-ready][data-{name}="{value}"]')).to_have_count(1)
 
     def get(self, name: str) -> str | None:
         return self.root.get_attribute(f"data-{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from app import examples
 from engine import trace
+from engine.models.table import Table
 
 pytestmark = [
     pytest.mark.page,
@@ -89,9 +91,7 @@ def test_a_chosen_position_shows_both_distributions_with_what_remains(
     debugger.wait("position", "6")
 
 
-def test_the_automaton_the_tree_and_the_trellis_show_the_draw(
-    debugger: Debugger, table: Callable[..., str]
-) -> None:
+def test_the_automaton_the_tree_and_the_trellis_show_the_draw(debugger: Debugger, table: Callable[..., str]) -> None:
     page = debugger.open().page
     debugger.run(form(table([ROW] * 8)))
     debugger.blur()
@@ -108,9 +108,7 @@ def test_the_automaton_the_tree_and_the_trellis_show_the_draw(
     expect(page.locator(".ds-graph g.node.chosen")).to_have_count(1)
 
 
-def test_a_second_run_beside_the_first_shares_the_step(
-    debugger: Debugger, table: Callable[..., str]
-) -> None:
+def test_a_second_run_beside_the_first_shares_the_step(debugger: Debugger, table: Callable[..., str]) -> None:
     page = debugger.open().page
     debugger.run(form(table([[0.01] * 10 + [0.9]] * 2), length=2, block=2, steps=1))
     first = debugger.get("run")
@@ -130,18 +128,25 @@ def test_a_second_run_beside_the_first_shares_the_step(
 
 
 def test_a_running_run_can_be_stopped_and_what_it_has_stays(
-    debugger: Debugger, table: Callable[..., str]
+    debugger: Debugger, table: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    answer = Table.logits
+
+    def slowly(self: Table, *given: object) -> object:
+        time.sleep(0.1)
+        return answer(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Table, "logits", slowly)
     page = debugger.open().page
-    debugger.run(form(table([ROW] * 64), length=64, block=64, steps=4096), finish=False)
+    debugger.run(form(table([ROW] * 64), length=64, block=64, steps=64), finish=False)
     page.get_by_role("button", name="■ Stop").click()
     debugger.wait("status", "stopped")
     count = int(debugger.get("count") or 0)
-    assert 0 < count < 4096
+    assert 0 < count < 64
     debugger.blur()
     debugger.press("Home", "ArrowRight")
     debugger.wait("step", "1")
-    expect(page.locator(".ds-config b")).to_contain_text(f"stopped after {count} of 4096 steps")
+    expect(page.locator(".ds-config b")).to_contain_text(f"stopped after {count} of 64 steps")
 
 
 def test_a_regex_that_does_not_parse_is_shown_with_a_caret_and_the_earlier_run_stays(
@@ -195,12 +200,12 @@ def test_hostile_tokens_are_shown_and_never_run(debugger: Debugger, table: Calla
     debugger.blur()
     debugger.press("Home")
     debugger.wait("step", "0")
-    expect(page.locator(".ds-position .ds-name")).not_to_have_count(1)
+    debugger.wait("detail", "here")
     shown = page.locator(".ds-position .ds-name").all_inner_texts()
     assert '<img␣src=x␣onerror="windo…' in shown
     assert "${window.hacked=1}" in shown
     expect(page.locator(".ds-graph svg")).to_be_visible()
-    page.locator(".ds-map canvas.over").hover(position={"x": 90, "y": 20})
+    page.locator(".ds-map canvas").hover(position={"x": 90, "y": 20})
     assert page.evaluate("window.hacked") is None
     assert page.locator("#debugger img, #debugger script").count() == 0
 
@@ -231,9 +236,7 @@ def test_a_saved_trace_opens_again_and_a_damaged_one_is_refused(
     assert read.finished
     assert read.accepted
     page.set_input_files("#open input[type=file], input[type=file]", saved)
-    page.wait_for_function(
-        "before => document.querySelector('[data-ready]').dataset.run !== before", arg=before
-    )
+    page.wait_for_function("before => document.querySelector('[data-ready]').dataset.run !== before", arg=before)
     debugger.wait("count", "8")
     opened = debugger.get("run")
     damaged = tmp_path / "damaged.trace"

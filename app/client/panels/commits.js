@@ -6,18 +6,17 @@ export function create(go) {
   const body = el('tbody'), other = el('th', {scope: 'col'});
   const element = el('div', {class: 'ds-commits', tabindex: 0}, el('table', {}, el('thead', {}, el('tr', {},
     el('th', {scope: 'col', text: 'step'}), el('th', {scope: 'col', text: 'pos'}), el('th', {scope: 'col', text: 'token'}), el('th', {scope: 'col', text: 'Mar'}), el('th', {scope: 'col', text: 'Mf'}), other)), body));
-  let key = '', groups = [], marked = null;
+  let shown = null, groups = [], marked = null;
   body.addEventListener('click', event => {
     const row = event.target.closest('[data-step]');
     if (row) go({step: +row.dataset.step, position: +row.dataset.i});
   });
 
-  function build(run) {
+  function add(run, begin) {
     const rows = [];
-    groups = [];
     const rival = run.config.confidence === 'mar' ? 'Mf' : 'Mar';
     other.textContent = `${rival} would take`;
-    for (let t = 0; t < run.count; t++) {
+    for (let t = begin; t < run.count; t++) {
       const taken = [], instead = [];
       for (let i = 0; i < run.length; i++) {
         if (run.at('committed', t, i)) taken.push(i);
@@ -33,24 +32,27 @@ export function create(go) {
         rows.push(row);
       });
     }
-    body.replaceChildren(...rows);
+    body.append(...rows);
   }
 
-  function update({run, step, changed}) {
-    if (changed && key !== `${run.id} ${run.count}`) {
-      key = `${run.id} ${run.count}`;
-      build(run);
+  function update({run, step, changed, rested}) {
+    if (changed && shown !== run) {
+      shown = run;
+      groups = [];
       marked = null;
+      body.replaceChildren();
     }
-    if (marked === step) return;
-    body.querySelectorAll('.now').forEach(row => row.classList.remove('now'));
-    groups[step]?.forEach(row => row.classList.add('now'));
-    const first = groups[step]?.[0];
+    if (changed && groups.length < run.count) add(run, groups.length);
+    if (marked !== step) {
+      groups[marked]?.forEach(row => row.classList.remove('now'));
+      groups[step]?.forEach(row => row.classList.add('now'));
+      marked = step;
+    }
+    const first = rested && groups[step]?.[0];
     if (first) {
       const head = element.querySelector('thead').offsetHeight, y = first.offsetTop;
       if (y < element.scrollTop + head || y + first.offsetHeight > element.scrollTop + element.clientHeight) element.scrollTop = y - element.clientHeight / 2;
     }
-    marked = step;
   }
   return {element, update};
 }

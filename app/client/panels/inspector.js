@@ -8,11 +8,12 @@ export function create(go) {
   const heading = el('div', {class: 'ds-where'}), facts = el('dl', {class: 'ds-facts'}), rows = el('div', {class: 'ds-rows', role: 'table', 'aria-label': 'Probabilities of tokens'});
   const logScale = el('input', {type: 'checkbox', id: 'ds-log'}), order = el('select', {class: 'ds-select', 'aria-label': 'Order of the tokens'},
     ...[['q', 'by q'], ['p', 'by p'], ['change', 'by |q − p|']].map(([value, text]) => el('option', {value, text})));
-  const spark = el('canvas', {class: 'ds-spark', 'aria-hidden': 'true'});
+  const spark = el('canvas', {class: 'ds-spark', 'aria-hidden': 'true'}), needle = el('i', {class: 'ds-needle'});
+  let drawn = '', of = null;
   const key = el('div', {class: 'ds-key'}, el('span', {class: 'ds-mark q'}), 'q constrained', el('span', {class: 'ds-mark p'}), 'p model');
   const element = el('div', {class: 'ds-inspector'}, heading, facts,
     el('div', {class: 'ds-controls'}, key, el('span', {class: 'ds-grow'}), order, el('label', {class: 'ds-check'}, logScale, 'log')),
-    rows, el('div', {class: 'ds-label', text: 'over the steps'}), spark);
+    rows, el('div', {class: 'ds-label', text: 'over the steps'}), el('div', {class: 'ds-plot', 'aria-hidden': 'true'}, spark, needle));
   let last = null;
   const again = () => last && update(last);
   logScale.addEventListener('change', again);
@@ -72,6 +73,8 @@ export function create(go) {
     fact.kl.textContent = number(run.at('kl', step, i));
     fact.forbidden.textContent = probability(run.at('forbidden_mass', step, i));
     element.classList.toggle('waiting', !detail);
+    if (!detail && of !== run) rows.replaceChildren();   // another run's numbers must not stand here
+    of = run;
     if (detail) {
       const by = {q: (a, b) => b.q - a.q || b.p - a.p, p: (a, b) => b.p - a.p || b.q - a.q, change: (a, b) => Math.abs(b.q - b.p) - Math.abs(a.q - a.p)}[order.value];
       const tokens = detail.tops(i).sort(by).slice(0, ROWS), shown = [];
@@ -92,15 +95,21 @@ export function create(go) {
         shown.push(put(n + 1, `forbidden (${none.toLocaleString('en')})`, 0, forbidden, 'rest'));
         shown.push(put(n + 2, 'total', dead ? 0 : 1, 1, 'rest total'));
       }
-      rows.replaceChildren(...shown);
+      // The pool's rows stand in order already: only their number can change.
+      while (rows.childElementCount > shown.length) rows.lastChild.remove();
+      for (let k = rows.childElementCount; k < shown.length; k++) rows.append(shown[k]);
     }
     sparkline(view);
   }
 
   // Mf, Mar and KL of this position over the steps, the commit marked.
-  function sparkline({run, step, position: i, colours}) {
-    const width = Math.max(80, spark.parentElement.clientWidth), height = 54, c = prepare(spark, width, height);
-    const x = t => 3 + (t + 0.5) / run.steps * (width - 6), y = v => height - 4 - v * (height - 8);
+  function sparkline({run, step, position: i, colours, widths, theme}) {
+    const width = Math.max(80, widths.right), height = 54, x = t => 3 + (t + 0.5) / run.steps * (width - 6), y = v => height - 4 - v * (height - 8);
+    needle.style.transform = `translateX(${x(step)}px)`;
+    const key = [run.id, run.count, i, width, theme].join();
+    if (key === drawn) return;
+    drawn = key;
+    const c = prepare(spark, width, height);
     c.fillStyle = colours.line;
     c.fillRect(0, y(0), width, 1);
     const commit = run.commitStep[i];
@@ -126,8 +135,6 @@ export function create(go) {
         if (name === 'confidence_mar') { c.beginPath(); c.arc(...end, 3, 0, 7); c.fill(); } else { diamond(c, ...end, 3.5); c.fillStyle = colours.paper; c.fill(); c.stroke(); }
       }
     }
-    c.fillStyle = colours.ink;
-    c.fillRect(x(step) - 0.5, 0, 1, height);
   }
   return {element, update};
 }

@@ -23,17 +23,17 @@ export function create(go, tip) {
   const sides = {a: one('a'), b: one('b')};
 
   function one(name) {
-    const base = el('canvas', {class: 'ds-layer'}), over = el('canvas', {class: 'ds-layer over'});
-    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'img'}, base, over);
-    const s = {name, base, over, box, drawn: 0, key: '', geometry: null};
+    const base = el('canvas', {class: 'ds-layer'}), row = el('i', {class: 'ds-row-mark'}), column = el('i', {class: 'ds-column-mark'}), cell = el('i', {class: 'ds-cell-mark'});
+    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'img'}, base, column, row, cell, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
+    const s = {name, base, row, column, cell, box, drawn: 0, key: '', geometry: null};
     const where = event => {
       const {left, top} = box.getBoundingClientRect(), {x, rows} = {x: event.clientX - left, rows: event.clientY - top - s.top};
       return {position: s.x.at(x), step: clamp(Math.floor(rows / s.rowH), 0, s.run.last)};
     };
     let dragging = false;
-    over.addEventListener('pointerdown', event => { dragging = true; over.setPointerCapture(event.pointerId); go({...where(event), side: name}); });
-    over.addEventListener('pointerup', () => { dragging = false; });
-    over.addEventListener('pointermove', event => {
+    base.addEventListener('pointerdown', event => { dragging = true; base.setPointerCapture(event.pointerId); go({...where(event), side: name}); });
+    base.addEventListener('pointerup', () => { dragging = false; });
+    base.addEventListener('pointermove', event => {
       const at = where(event);
       if (dragging) return go({...at, side: name});
       const run = s.run, id = run.drawn(at.step, at.position), value = s.quantity.of(run, at.step, at.position);
@@ -42,7 +42,7 @@ export function create(go, tip) {
         `${run.masked(at.step, at.position) ? run.at('committed', at.step, at.position) ? 'committed now' : 'masked, drawn' : `committed at step ${run.commitStep[at.position] + 1}`}: ${cut(visible(run.text(id)), 40)}`,
         Number.isFinite(value) && run.masked(at.step, at.position) ? `${s.quantity.name} ${number(value)}` : null]);
     });
-    over.addEventListener('pointerleave', tip.hide);
+    base.addEventListener('pointerleave', tip.hide);
     return s;
   }
 
@@ -129,27 +129,15 @@ export function create(go, tip) {
     }
   }
 
+  // Marks are elements that move: repainting a layer over the whole map at each step would take longer than all else.
   function cursor(s, view) {
-    const {run, x, rowH} = s, c = prepare(s.over, x.width, s.height), t = Math.min(view.step, run.last);
-    const left = Math.round(x.x(0)), width = Math.round(x.cell * run.length), y = Math.round(s.top + t * rowH), h = Math.max(2, Math.round(rowH) - 1);
-    c.strokeStyle = view.colours.ink;
-    c.lineWidth = 1;
-    c.strokeRect(left - 1.5, y - 0.5, width + 3, h + 1);
-    c.fillStyle = view.colours.ink;
-    c.beginPath();
-    c.moveTo(left - 3, y + h / 2); c.lineTo(left - 8, y + h / 2 - 4); c.lineTo(left - 8, y + h / 2 + 4);
-    c.fill();
-    if (view.position < run.length) {
-      const px = Math.round(x.x(view.position)), w = Math.max(2, Math.round(x.cell) - (x.cell > 5 ? 1 : 0));
-      c.fillStyle = alpha(view.colours.ink, 0.12);
-      c.fillRect(px, s.top, w, run.steps * rowH);
-      c.strokeStyle = '#fff';
-      c.lineWidth = 4;
-      c.strokeRect(px - 0.5, y - 0.5, w + 1, h + 1);
-      c.strokeStyle = '#111';
-      c.lineWidth = 2;
-      c.strokeRect(px - 0.5, y - 0.5, w + 1, h + 1);
-    }
+    const {run, x, rowH, row, column, cell} = s, t = Math.min(view.step, run.last);
+    const left = Math.round(x.x(0)), y = Math.round(s.top + t * rowH), h = Math.max(2, Math.round(rowH) - 1);
+    const put = (node, x, y, w, h) => { node.style.transform = `translate(${x}px, ${y}px)`; node.style.width = `${w}px`; node.style.height = `${h}px`; };
+    put(row, left - 1, y - 1, Math.round(x.cell * run.length) + 2, h + 2);
+    const px = Math.round(x.x(Math.min(view.position, run.length - 1))), w = Math.max(2, Math.round(x.cell) - (x.cell > 5 ? 1 : 0));
+    put(column, px, s.top, w, run.steps * rowH);
+    put(cell, px, y, w, h);
   }
 
   function update(view) {
@@ -161,7 +149,8 @@ export function create(go, tip) {
       const quantity = QUANTITIES[view.metric], top = Math.max(...shown.map(([, run]) => quantity.top(run)));
       high.textContent = `${top}${quantity.unit ? ` ${quantity.unit}` : ''}`;
       legend.title = quantity.what;
-      for (const [name, run] of shown) draw(sides[name], run, view, Math.floor(sides[name].box.clientWidth));
+      const stacked = matchMedia('(max-width: 900px)').matches;
+      for (const [name, run] of shown) draw(sides[name], run, view, shown.length > 1 && !stacked ? Math.floor((view.widths.left - 14) / 2) : view.widths.left);
     }
     for (const [name] of shown) cursor(sides[name], view);
   }

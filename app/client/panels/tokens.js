@@ -4,6 +4,12 @@ import {el, visible, cut} from '../draw.js';
 
 const LONGEST = 24;
 
+// What this run was asked for and the other was not.
+function differences(run, other) {
+  const words = {confidence: c => `${c === 'mar' ? 'Mar' : 'Mf'} commits`, sampler: c => c, seed: c => `seed ${c}`, temperature: c => `temperature ${c}`, steps: c => `${c} steps`, model: c => `model ${c}`};
+  return Object.keys(words).filter(name => run.config[name] !== other.config[name]).map(name => words[name](run.config[name])).join(', ');
+}
+
 export function create(go) {
   const element = el('div', {class: 'ds-texts'});
   const sides = {};
@@ -11,14 +17,14 @@ export function create(go) {
   function side(name) {
     if (sides[name]) return sides[name];
     const grid = el('div', {class: 'ds-tokens', role: 'listbox', 'aria-label': `Canvas of run ${name.toUpperCase()}`});
-    const text = el('span', {class: 'ds-value'}), verdict = el('span', {class: 'ds-verdict'});
+    const text = el('span', {class: 'ds-value'}), verdict = el('span', {class: 'ds-verdict'}), note = el('span', {class: 'ds-note'});
     const badge = el('span', {class: 'ds-badge', text: name.toUpperCase()});
-    const box = el('div', {class: 'ds-text', 'data-side': name}, badge, grid, el('div', {class: 'ds-draw'}, el('span', {class: 'ds-label', text: 'joint draw'}), text, verdict));
+    const box = el('div', {class: 'ds-text', 'data-side': name}, badge, grid, el('div', {class: 'ds-draw'}, el('span', {class: 'ds-label', text: 'joint draw'}), text, verdict, note));
     grid.addEventListener('click', event => {
       const chip = event.target.closest('[data-i]');
       if (chip) go({position: +chip.dataset.i, side: name});
     });
-    return sides[name] = {name, grid, text, verdict, box, badge, chips: []};
+    return sides[name] = {name, grid, text, verdict, note, box, badge, chips: []};
   }
 
   function fill(s, run, view) {
@@ -29,6 +35,7 @@ export function create(go) {
       s.chips.push(chip);
       s.grid.append(chip);
     }
+    s.note.textContent = view.compare ? differences(run, s.name === 'a' ? view.b : view.a) : '';
     const t = Math.min(step, run.last), rows = {canvas: run.row('canvas', t), drawn: run.row('drawn', t), committed: run.row('committed', t)};
     for (let i = 0; i < run.length; i++) {
       const chip = s.chips[i], id = rows.drawn[i], masked = rows.canvas[i] === run.head.mask_id;
@@ -44,9 +51,9 @@ export function create(go) {
         for (const name of ['rival', 'differs', 'special', 'here']) chip.classList.toggle(name, flags.split('|').includes(name));
         chip.tabIndex = i === position ? 0 : -1;
         chip.setAttribute('aria-selected', i === position);
+        chip.classList.toggle('break', text.includes('\n'));
         chip.title = `position ${i}, ${state === 'fixed' ? `committed at step ${run.commitStep[i] + 1}` : state === 'now' ? 'committed now' : 'masked; this is the draw'}`;
       }
-      chip.classList.toggle('break', /\n/.test(text));
     }
     s.text.textContent = visible(run.drawnTexts[t]) || '(nothing)';
     const accepted = run.drawnAccepted[t];

@@ -1,7 +1,7 @@
 // The midpoint tree as an icicle over the same positions: a row is a level, a segment the span whose midpoint was drawn.
 
-import {el, prepare, axis, alpha, number, probability} from '../draw.js';
-import {spanOf} from '../run.js';
+import {el, prepare, axis, alpha, shade, number, probability} from '../draw.js';
+import {spanOf, spansOf} from '../run.js';
 
 export function create(go, tip) {
   const canvas = el('canvas', {class: 'ds-layer'});
@@ -30,8 +30,8 @@ export function create(go, tip) {
   });
   canvas.addEventListener('pointerleave', tip.hide);
 
-  function update({run, step, colours, node, position}) {
-    const length = run.length, width = plot.parentElement.clientWidth;
+  function update({run, step, colours, node, position, widths}) {
+    const length = run.length, width = widths.left, spans = spansOf(length);
     const has = !Number.isNaN(run.at('midpoint_entropy', step, length));
     plot.hidden = !has;
     note.hidden = has;
@@ -47,17 +47,18 @@ export function create(go, tip) {
     c.font = `11px ${colours.mono}`;
     c.textBaseline = 'middle';
     c.textAlign = 'center';
+    const entropies = run.row('midpoint_entropy', step), path = run.row('path', step);
     for (let m = 1; m <= length; m++) {
-      const {start, stop, level} = spanOf(m, length);
+      const {start, stop, level} = spans[m];
       const x0 = Math.round(x.x(start)), x1 = Math.round(x.x(stop)), y = Math.round(2 + level * rowH), w = x1 - x0, h = Math.round(rowH) - 1;
-      const entropy = run.at('midpoint_entropy', step, m), strength = Math.min(1, entropy / Math.log(8));
+      const strength = Math.min(1, entropies[m] / Math.log(8));
       // A choice of one is plain, so that real choices stand out.
-      c.fillStyle = strength > 1e-6 ? alpha(colours.q, 0.12 + 0.88 * strength) : colours.wash;
+      c.fillStyle = strength > 1e-6 ? shade(colours.q, strength) : colours.wash;
       c.fillRect(x0, y, Math.max(1, w - 1), h);
       const middle = m === length ? (x0 + x1) / 2 : x.x(m);
       if (w >= 22) {
         c.fillStyle = strength > 0.45 ? colours.paper : colours.ink;
-        const state = run.at('path', step, m), text = state === run.head.end ? 'end' : `${state}`;
+        const state = path[m], text = state === run.head.end ? 'end' : `${state}`;
         c.fillText(text, Math.min(Math.max(middle, x0 + 9), x1 - 9), y + h / 2 + 0.5);
       }
       if (node === m) {

@@ -40,12 +40,16 @@ export function create(go, tip) {
     return best.sort((a, b) => run.rank[a] - run.rank[b]);
   }
 
-  function update({run, step, detail, colours, node, position, state}) {
-    if (!detail) { if (now && now.run === run) element.classList.add('waiting'); return; }
+  function update({run, step, detail, colours, node, position, state, widths}) {
+    if (!detail) {
+      if (now?.run === run) element.classList.add('waiting');
+      else { canvas.width = canvas.width; now = null; }   // another run's states must not stand here
+      return;
+    }
     element.classList.remove('waiting');
     now = {run, step, detail};
     rows = rowsOf(run, detail);
-    const width = element.clientWidth, length = run.length, n = rows.length;
+    const width = widths.left, length = run.length, n = rows.length;
     x = axis(length, width);
     rowH = clamp((n > 60 ? 250 : 190) / n, 1, 15);
     const height = top * 2 + n * rowH + 14, row = new Map(rows.map((q, r) => [q, r]));
@@ -63,7 +67,8 @@ export function create(go, tip) {
     c.imageSmoothingEnabled = false;
     // States sit on boundaries, so a column is centred on the line between two positions.
     const columnW = x.cell >= 9 ? Math.min(18, Math.round(x.cell * 0.62)) : x.cell;
-    for (let b = 0; b <= length; b++) c.drawImage(image, b, 0, 1, n, x.x(b) - columnW / 2, top, columnW, n * rowH);
+    if (columnW === x.cell) c.drawImage(image, x.x(0) - columnW / 2, top, columnW * (length + 1), n * rowH);
+    else for (let b = 0; b <= length; b++) c.drawImage(image, b, 0, 1, n, x.x(b) - columnW / 2, top, columnW, n * rowH);
     c.fillStyle = alpha(colours.ink, 0.12);
     c.fillRect(x.x(position), top, Math.max(2, x.cell), n * rowH);
     c.strokeStyle = colours.line;
