@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.errors import Place, SizeError
-from engine.nfa import Conditions, Nfa, Subsets
+from engine.nfa import Conditions, Nfa, Subsets, TooManyStatesError
 from engine.partition import breadth_first, refine
 from engine.pattern import Concat, Look, Repeat, Union, looks, without_edges
 
@@ -101,7 +101,10 @@ def compile(pattern: Pattern, source: str = "", budget: int = STATE_BUDGET) -> B
     nfa = Nfa()
     # Most look-arounds are a '^' in front and a '$' behind, which hold there.
     pattern = without_edges(pattern)
-    entry = nfa.add(pattern, nfa.final())
+    try:
+        entry = nfa.add(pattern, nfa.final())
+    except TooManyStatesError:
+        raise _too_large(pattern, source, budget) from None
     byte_class, count = nfa.to_byte_classes()
     machine: Subsets | Conditions = Conditions(nfa, entry) if looks(pattern) else Subsets(nfa, entry)
     explored = _explore(machine, count, lambda: _too_large(pattern, source, budget), budget)

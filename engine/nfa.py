@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from engine.pattern import Pattern
 
 
+class TooManyStatesError(Exception):
+    """The copies of a repetition pass the budget; `engine.automaton.compile` says so in the user's words."""
+
+
 @dataclass
 class Guard:
     """A look-around whose body has its own entry and final state."""
@@ -44,8 +48,10 @@ class Nfa:
     guard: list[int] = field(default_factory=list)
     leaf: list[int] = field(default_factory=list)
     leaves: list[Origin] = field(default_factory=list)
+    leaf_ids: dict[Origin, int] = field(default_factory=dict)
     guards: list[Guard] = field(default_factory=list)
     depth: int = 0
+    budget: int = 1_000_000
 
     def state(
         self,
@@ -55,6 +61,8 @@ class Nfa:
         leaf: int = -1,
     ) -> int:
         """Add a state."""
+        if len(self.moves) >= self.budget:
+            raise TooManyStatesError
         self.moves.append(moves)
         self.splits.append(splits)
         self.guard.append(guard)
@@ -93,8 +101,10 @@ class Nfa:
         first = len(self.moves)
         leaf = -1
         if not self.depth:  # the origins of a look-around are conditions, they write nothing
-            self.leaves.append(chars.origin)
-            leaf = len(self.leaves) - 1
+            # The copies of a repetition are one leaf.
+            leaf = self.leaf_ids.setdefault(chars.origin, len(self.leaves))
+            if leaf == len(self.leaves):
+                self.leaves.append(chars.origin)
         for moves in block:
             shifted = tuple((low, high, then if to == len(block) else first + to) for low, high, to in moves)
             self.state(moves=shifted, leaf=leaf)
@@ -161,14 +171,16 @@ class Subsets:
     def _union(self, entries: set[int]) -> frozenset[int]:
         if len(entries) == 1:
             return self._closure(next(iter(entries)))
-        return frozenset().union(*map(self._closure, entries))
+        # One walk from all of them: their closures overlap, and in `(a?){1000}` each is as large as the union.
+        return self._reached(entries)
 
     def _closure(self, entry: int) -> frozenset[int]:
-        """Return the atoms that are reached without consuming a byte, and 0 where the end is."""
         known = self._closures.get(entry)
-        if known is not None:
-            return known
-        atoms, seen, stack = set(), {entry}, [entry]
+        return known if known is not None else self._closures.setdefault(entry, self._reached({entry}))
+
+    def _reached(self, entries: set[int]) -> frozenset[int]:
+        """Return the atoms that are reached without consuming a byte, and 0 where the end is."""
+        atoms, seen, stack = set(), set(entries), list(entries)
         while stack:
             state = stack.pop()
             if self._nfa.moves[state] or state == 0:
@@ -177,7 +189,7 @@ class Subsets:
                 if following not in seen:
                     seen.add(following)
                     stack.append(following)
-        return self._closures.setdefault(entry, frozenset(atoms))
+        return frozenset(atoms)
 
 
 _Literal = int | tuple[str, "Condition"]

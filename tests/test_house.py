@@ -157,7 +157,7 @@ def loaded_by(module: str) -> set[str]:
 def test_a_trace_needs_numpy_and_nothing_else() -> None:
     for module in loaded_by("engine.trace"):
         needed = third_party(imports_of(source_of(module), lazy=False))
-        assert needed <= {"numpy", "jaxtyping"}, module
+        assert needed <= {"numpy"}, module
 
 
 @pytest.mark.skipif(not (ROOT / "viz").is_dir(), reason="no figures yet")

@@ -8,6 +8,7 @@ import random
 import re
 from pathlib import Path
 
+import interegular
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -271,3 +272,41 @@ def test_the_shortest_text_is_accepted_and_nothing_is_shorter() -> None:
     machine = read("regex", "a{3,}|b{2}c|dddd").automaton
     assert machine.shortest() == b"aaa"
     assert read("regex", "[^\\s\\S]").automaton.shortest() is None
+
+
+# Where interegular 0.3.3 reads Python's language right: no anchors, boundaries, flags or Unicode classes.
+SIMPLE = st.recursive(
+    st.sampled_from(["a", "b", "-", "[ab]", "[^a]", "[a-b-]", r"\x61", "[0-9]"]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda p: f"({p[0]}|{p[1]})"),
+        st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{1,2}"])).map(lambda p: f"({p[0]}){p[1]}"),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SIMPLE)
+def test_interegular_reads_the_same_language(source: str) -> None:
+    theirs = interegular.parse_pattern(source).to_fsm()
+    ours = read("regex", source)
+    for word in WORDS[:200]:
+        assert ours.accepts(word) == theirs.accepts(word), word
+
+
+@pytest.mark.parametrize("source", ["a{4000000000}", "((a{1,100}){1,100}){1,100}"])
+def test_a_repetition_that_can_not_be_built_is_refused_before_it_is(source: str) -> None:
+    with pytest.raises(SizeError, match="copies"):
+        _ = read("regex", source).automaton
+
+
+def test_nesting_that_is_too_deep_is_a_mistake_and_not_a_crash() -> None:
+    with pytest.raises(PatternSyntaxError, match="nest"):
+        read("regex", "(" * 300 + "a" + ")" * 300)
+
+
+def test_copies_of_a_repetition_share_their_leaf() -> None:
+    machine = read("regex", "(?:a|b){2,30}c").automaton
+    assert len(machine.leaves) == 3
+    assert max(map(len, machine.origin_sets)) <= 3

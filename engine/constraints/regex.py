@@ -80,7 +80,10 @@ def parse(source: str) -> tuple[Pattern, tuple[Finding, ...]]:
             f"Python can't compile this regex: {error}.", "Use smaller repetition counts or less nesting."
         ) from error
     reader = _Reader(source)
-    pattern, _ = reader.alternation(0, flags)
+    try:
+        pattern, _ = reader.alternation(0, flags)
+    except RecursionError as error:
+        raise PatternSyntaxError("The regex nests its groups too deeply to be read.", "Use less nesting.") from error
     dialect = tuple(_dialect_finding(source, str(warning.message)) for warning in caught)
     return pattern, dialect + tuple(reader.findings)
 
