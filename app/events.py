@@ -32,6 +32,8 @@ View = dict[str, Any]
 """
 
 RUNS = Runs()
+LISTED = 12
+"""Runs of a session that its lists show."""
 UPLOAD_BYTES = 64 << 20
 CELLS = 1 << 20
 """Largest `length × steps` that the page opens."""
@@ -135,24 +137,40 @@ def _run(now: View, side: str, owner: str | None, config: Config) -> Iterator[Vi
     config = header.config
     made = RUNS.begin(header, owner)
     status = "failed"
-    listed = [*now["runs"], {"id": made.run_id, "title": title(config, len(now["runs"]) + 1)}]
-    now = view(now, **{side: made.run_id}, runs=listed[-12:], running=made.run_id)
+    before, now = now, _listed(view(now, **{side: made.run_id}, running=made.run_id), made)
+    wrong = None
     try:
         yield now
         for step in decode.denoise(denoiser, header.automaton, config):
+            if made.status != "running":  # stopped while this step was computed
+                return
             RUNS.append(made, step)
             yield view(now)
         status = "finished"
     except GeneratorExit:
         status = "stopped"
         raise
+    except InputError as error:
+        wrong = message(error)
     finally:
-        RUNS.finish(made, status)
-    yield view(now, running=None)
+        if made.status == "running":
+            RUNS.finish(made, status)
+    # A run that failed later is worth seeing up to there.
+    yield view(now if made.steps else before, running=None, message=wrong)
 
 
-def stop(now: View | None) -> View:
-    """Say that the run in progress was stopped; what it has finished stays."""
+def _listed(now: View, made: Run) -> View:
+    """Put a run on the session's list, which keeps the latest."""
+    number = max([0, *(run["number"] for run in now["runs"])]) + 1
+    entry = {"id": made.run_id, "number": number, "title": title(made.header.config, number)}
+    return {**now, "runs": [*now["runs"], entry][-LISTED:]}
+
+
+def stop(now: View | None, owner: str | None) -> View:
+    """Stop the run in progress after the step that it is at; what it has finished stays."""
+    made = RUNS.get((now or {}).get("running"))
+    if made is not None and made.owner == owner and made.status == "running":
+        RUNS.finish(made, "stopped")
     return view(now, running=None)
 
 
@@ -183,9 +201,7 @@ def open_trace(now: View | None, owner: str | None, path: str | None) -> View:
     except InputError as error:
         return view(now, message=message(error))
     made = RUNS.add(opened, owner)
-    shown = view(now)
-    listed = [*shown["runs"], {"id": made.run_id, "title": title(opened.header.config, len(shown["runs"]) + 1)}]
-    return view(shown, a=made.run_id, b=None, runs=listed[-12:])
+    return _listed(view(now, a=made.run_id, b=None), made)
 
 
 def save_trace(now: View | None, side: str = "a") -> tuple[View, str | None]:

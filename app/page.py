@@ -194,7 +194,11 @@ def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.D
         parts["run"].click(run, [shown, *fields], shown, **quiet),
         parts["run_beside"].click(run_beside, [shown, parts["beside"]], shown, **quiet),
     ]
-    shown.stop(events.stop, shown, shown, cancels=running, queue=False, **quiet)
+
+    def stop(now: events.View, request: gr.Request) -> events.View:
+        return events.stop(now, request.session_hash)
+
+    shown.stop(stop, shown, shown, cancels=running, queue=False, **quiet)
 
     def choose(now: events.View, data: gr.EventData) -> events.View:
         return events.choose(now, {side: getattr(data, side, None) for side in ("a", "b")})

@@ -231,6 +231,20 @@ export function mount({element, props, server, watch, trigger}) {
     if (value.running && !isNew) soon(); else later();
   }
 
+  // Python tells of each step and of the end; should it fail or be cut off, the run's own status says so.
+  setInterval(async () => {
+    const run = runs.get(take.running);
+    if (!run || run.status !== 'running') return;
+    if (await run.pull()) soon();
+    if (run.status === 'running') return;
+    take.running = null;
+    stop.hidden = true;
+    status.textContent = '';
+    root.dataset.running = 'no';
+    changed = true;
+    later();
+  }, 1500);
+
   function list(value) {
     const groups = [['This session', (value.runs ?? []).map(({id, title}) => [id, title])], ['Examples', gallery.flatMap(({title, runs: ids}) => ids.map((id, k) => [id, ids.length > 1 ? `${title} (${k ? 'beside' : 'first'})` : title]))]];
     const key = JSON.stringify([groups, shown]);
