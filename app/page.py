@@ -155,7 +155,7 @@ def _form() -> dict[str, Any]:
             scale=5,
         )
         parts["remasking"] = gr.Dropdown(
-            [("low confidence", "low_confidence"), "random"],
+            ["low_confidence", "random"],
             value=value.get("remasking", "low_confidence"),
             label="Remasking",
             elem_id="remasking",

@@ -19,6 +19,10 @@ SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 """What stands for white space where it has to be seen."""
 
 
+FEW_WORDS = 4
+"""Tokens of several characters that a summary names beside single ones."""
+
+
 def readable(data: bytes) -> str:
     """Return a token's bytes as text: white space kept, what can't be printed named like `<0x1B>` or `<U+200B>`."""
     return "".join(_readable(c) for c in data.decode("utf-8", errors="surrogateescape"))
@@ -65,7 +69,8 @@ def summary(vocabulary: Vocabulary, token_ids: Iterable[int], limit: int = 22) -
     texts = {visible(token(vocabulary, v)) for v in token_ids}
     singles = sorted(t for t in texts if len(t) == 1)
     longer = sorted((t for t in texts if len(t) > 1), key=lambda t: (len(t), t))
-    parts = [*_ranges(singles), *longer]
+    # Where most are words, some of them say less than the letters that may stand here, and how many there are.
+    parts = _ranges(singles) if singles and len(longer) > FEW_WORDS else [*_ranges(singles), *longer]
     shown: list[str] = []
     used = 0
     for part in parts:
@@ -73,9 +78,10 @@ def summary(vocabulary: Vocabulary, token_ids: Iterable[int], limit: int = 22) -
             break
         shown.append(part[: limit - 1] + "…" if len(part) > limit else part)
         used += len(part) + 1
-    separator = " " if singles and not longer else " ┆ "
+    separator = " " if all(p in singles or "–" in p for p in shown) else " ┆ "
     text = separator.join(shown)
-    return text if len(shown) == len(parts) else f"{text} … · {len(texts):,}"
+    whole = len(shown) == len(parts) and (not singles or len(longer) <= FEW_WORDS)
+    return text if whole else f"{text} … · {len(texts):,}"
 
 
 def _ranges(characters: list[str]) -> list[str]:

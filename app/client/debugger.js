@@ -221,7 +221,7 @@ export function mount({element, props, server, watch, trigger}) {
       if (value.running === value.a) following = true;
       if (value.at) { focus.step = value.at.step < 0 ? Infinity : value.at.step; focus.position = value.at.position; }
     }
-    if (following && value.running) focus.step = lastStep();
+    if (following) focus.step = lastStep();
     if (!value.running) following = false;
     if (fresh && !value.running) changed = true;
     list(value);

@@ -46,6 +46,7 @@ def test_a_run_streams_to_its_end_and_every_panel_follows_the_arrow_keys(
     page = debugger.open().page
     debugger.run(form(table([ROW] * 8)))
     debugger.wait("count", "8")
+    debugger.wait("step", "7")  # who hasn't moved sees the newest step
     debugger.blur()
     calls: list[str] = []
     debugger.wait("detail", "here")

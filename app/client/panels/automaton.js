@@ -5,7 +5,7 @@ import {el} from '../draw.js';
 export function create(go, tip, graphvizURL) {
   const source = el('code', {class: 'ds-source'}), scroll = el('div', {class: 'ds-graph', tabindex: 0, role: 'img', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'});
   const element = el('div', {}, source, scroll, note);
-  let shown = null, nodes = new Map(), edges = new Map(), marked = [], asked = null, spansShown = null;
+  let shown = null, fresh = false, nodes = new Map(), edges = new Map(), marked = [], asked = null, spansShown = null;
 
   // Only when the server has no `dot`: the same DOT, laid out off the main thread.
   let worker = null;
@@ -34,9 +34,12 @@ export function create(go, tip, graphvizURL) {
     const [, , width, height] = (graph.getAttribute('viewBox') ?? '0 0 100 100').split(/\s+/).map(Number);
     graph.removeAttribute('width');
     graph.removeAttribute('height');
-    graph.style.width = `${Math.round(width * 1.15)}px`;
+    // As large as fits, down to four fifths; what is larger scrolls.
+    const room = scroll.clientWidth / width;
+    graph.style.width = `${Math.round(width * (room > 0.8 ? Math.min(1.25, room) : 1.1))}px`;
     graph.style.aspectRatio = `${width} / ${height}`;
     scroll.replaceChildren(graph);
+    fresh = true;
     nodes = new Map([...graph.querySelectorAll('g.node')].map(g => [g.id, g]));
     edges = new Map([...graph.querySelectorAll('g.edge')].map(g => [g.id, g]));
     marked = [];
@@ -96,9 +99,11 @@ export function create(go, tip, graphvizURL) {
   // Scroll the graph, never the page, so that a state is in view.
   function reveal(node) {
     if (!node) return;
+    const centre = fresh;
+    fresh = false;
     const at = node.getBoundingClientRect(), frame = scroll.getBoundingClientRect(), room = 40;
-    if (at.left < frame.left + room || at.right > frame.right - room) scroll.scrollLeft += at.left - frame.left - frame.width / 2;
-    if (at.top < frame.top || at.bottom > frame.bottom) scroll.scrollTop += at.top - frame.top - frame.height / 2;
+    if (centre || at.left < frame.left + room || at.right > frame.right - room) scroll.scrollLeft += at.left - frame.left - frame.width / 2;
+    if (centre || at.top < frame.top || at.bottom > frame.bottom) scroll.scrollTop += at.top - frame.top - frame.height / 2;
   }
 
   // The source, with the places that can be written next at this state.

@@ -13,7 +13,7 @@ export function create(go) {
   const key = el('div', {class: 'ds-key'}, el('span', {class: 'ds-mark q'}), 'q constrained', el('span', {class: 'ds-mark p'}), 'p model');
   const element = el('div', {class: 'ds-inspector'}, heading, facts,
     el('div', {class: 'ds-controls'}, key, el('span', {class: 'ds-grow'}), order, el('label', {class: 'ds-check'}, logScale, 'log')),
-    rows, el('div', {class: 'ds-label', text: 'over the steps'}), el('div', {class: 'ds-plot', 'aria-hidden': 'true'}, spark, needle));
+    rows, el('div', {class: 'ds-label', text: 'over the steps: Mar solid, Mf dashed, KL dotted'}), el('div', {class: 'ds-plot', 'aria-hidden': 'true'}, spark, needle));
   let last = null;
   const again = () => last && update(last);
   logScale.addEventListener('change', again);

@@ -67,7 +67,7 @@ export function create(go, tip) {
       s.pattern = hatch(c, alpha(colours.muted, 0.55));
       axes(c, s, run, colours, compact);
     } else c = s.base.getContext('2d');
-    const {x, rowH} = s, label = x.cell >= 26 && rowH >= 14;
+    const {x, rowH} = s, label = x.cell >= 34 && rowH >= 14;
     c.font = `11px ${colours.mono}`;
     c.textBaseline = 'middle';
     for (let t = s.drawn; t < run.count; t++) {
