@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
+import math
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,8 @@ from viz import payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from engine.trace import Header
 
 View = dict[str, Any]
 """Value of the debugger.
@@ -278,6 +282,10 @@ def _open(path: Path) -> trace.Trace:
         )
     opened = trace.load(path)
     config = opened.header.config
+    if not _sound(opened.header):
+        raise TraceError(
+            "The configuration in this trace holds values of the wrong type.", "Open a trace that Denoiscope wrote."
+        )
     if config.length * config.steps > CELLS:
         raise TraceError(
             f"This trace has {config.length} positions and {config.steps} steps; the page shows up to {CELLS:,} cells.",
@@ -286,6 +294,30 @@ def _open(path: Path) -> trace.Trace:
     if not opened.steps:
         raise TraceError("This trace has a header and no finished step.", "Open one whose run got further.")
     return opened
+
+
+def _sound(header: Header) -> bool:
+    """Whether what a file says in words has the types that the page writes out; its tables were checked when read."""
+    config = header.config
+    source = config.source if isinstance(config.source, tuple) else (config.source or "",)
+    texts = (
+        config.prompt,
+        config.model,
+        config.remasking,
+        config.confidence,
+        config.sampler,
+        config.kind or "",
+        *source,
+    )
+    numbers: tuple[object, ...] = (config.length, config.steps, config.block_length, config.temperature, config.seed)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(header.model, dict):
+        return False
+    try:
+        # JSON can spell half of a surrogate pair, which no answer to the browser may hold.
+        json.dumps([*texts, header.model], ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
 
 
 def _gone() -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import synthetic
 
 from app import events
 from app.sessions import Runs
+from engine import trace
 from engine.errors import ConfigError, InputError, PatternSyntaxError, Place
 from engine.trace import Config, Trace
 from viz import payload
@@ -192,8 +194,6 @@ def test_a_stop_ends_the_run_after_its_step(runs: Runs, table: Callable[..., str
 
 @pytest.mark.parametrize("kept", [0, 20, 300])
 def test_a_damaged_upload_is_a_message(runs: Runs, tmp_path: Path, kept: int) -> None:
-    from engine import trace
-
     file = tmp_path / "x.trace"
     file.write_bytes(trace.dumps(RUN)[:kept])
     after = events.open_trace(None, "me", str(file))
@@ -201,9 +201,19 @@ def test_a_damaged_upload_is_a_message(runs: Runs, tmp_path: Path, kept: int) ->
     assert after["a"] is None
 
 
-def test_an_upload_of_too_many_cells_is_refused(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine import trace
+@pytest.mark.parametrize(
+    "changes",
+    [{"prompt": 3}, {"source": 5}, {"source": ("a", None)}, {"model": "\ud800"}, {"seed": "x"}, {"sampler": ["x"]}],
+)
+def test_an_upload_with_words_of_the_wrong_type_is_refused(runs: Runs, tmp_path: Path, changes: dict[str, Any]) -> None:
+    header = dataclasses.replace(RUN.header, config=dataclasses.replace(RUN.header.config, **changes))
+    trace.save(Trace(header, RUN.steps), tmp_path / "x.trace")
+    after = events.open_trace(None, "me", str(tmp_path / "x.trace"))
+    assert "wrong type" in after["message"]["problem"]
+    assert len(runs) == 0
 
+
+def test_an_upload_of_too_many_cells_is_refused(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "CELLS", 31)
     trace.save(Trace(RUN.header, RUN.steps), tmp_path / "x.trace")
     after = events.open_trace(None, "me", str(tmp_path / "x.trace"))
