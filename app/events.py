@@ -32,7 +32,8 @@ View = dict[str, Any]
 """Value of the debugger.
 
 `a` and `b`: ids of the runs shown; `runs`: what this session may choose from; `running`: id of the run in progress;
-`message`: a mistake to be shown; `at`: where to look first; `serial`: so that each value is new.
+`preparing`: whether one is about to begin; `message`: a mistake to be shown; `at`: where to look first; `serial`: so
+that each value is new.
 """
 
 RUNS = Runs()
@@ -73,7 +74,7 @@ _serials = itertools.count(1)
 
 def view(now: View | None, **changes: Any) -> View:
     """Return the next value of the debugger; a message is shown once, unless it is given again."""
-    kept = {**empty(), **(now or {}), "message": None, "at": None}
+    kept = {**empty(), **(now or {}), "message": None, "at": None, "preparing": False}
     return {**kept, **changes, "serial": next(_serials)}
 
 
@@ -106,7 +107,7 @@ def first_view() -> View:
 def run(now: View | None, owner: str | None, *values: Any) -> Iterator[View]:
     """Run what the form says, one value a step."""
     try:
-        yield from _run(view(now, b=None), "a", owner, read_form(values))
+        yield from _run(view(now), "a", owner, read_form(values))
     except InputError as error:
         yield view(now, message=message(error), running=None)
 
@@ -135,13 +136,15 @@ def changed(config: Config, change: str) -> Config:
 
 def _run(now: View, side: str, owner: str | None, config: Config) -> Iterator[View]:
     # The engine's compiled kernels take a moment to import, and the page is to be useful before.
+    yield view(now, preparing=True)
     from engine import decode
 
     denoiser, header = decode.prepare(config)
     config = header.config
     made = RUNS.begin(header, owner)
     status = "failed"
-    before, now = now, _listed(view(now, **{side: made.run_id}, running=made.run_id), made)
+    shown = {"a": made.run_id, "b": None} if side == "a" else {"b": made.run_id}
+    before, now = now, _listed(view(now, **shown, running=made.run_id), made)
     wrong = None
     try:
         yield now

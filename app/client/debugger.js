@@ -209,6 +209,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (fresh && value.message) say(value.message);
     else if (fresh && value.running && value.running !== take.running) alarm.hidden = true;
     take.running = value.running;
+    status.textContent = value.running ? 'running' : value.preparing ? 'preparing: reading the constraint, loading the model' : '';
     stop.hidden = !value.running;
     const before = {...shown}, a = await open(value.a), b = await open(value.b);
     shown = {a: a ? value.a : null, b: b ? value.b : null};
@@ -226,7 +227,6 @@ export function mount({element, props, server, watch, trigger}) {
     if (fresh && !value.running) changed = true;
     list(value);
     settle();
-    status.textContent = value.running ? 'running' : '';
     root.dataset.running = value.running ? 'yes' : 'no';
     if (value.running && !isNew) soon(); else later();
   }
