@@ -23,7 +23,15 @@ SEEDS = range(20)
 def accepted(task, sampler: str) -> int:
     """How many of the seeds end in a text that `re.fullmatch` accepts, at T = 1 and a quarter of the steps."""
     config = Config(
-        task.prompt, task.kind, task.source, "embedded", task.length, task.length // 4, task.length, 1.0, sampler=sampler
+        task.prompt,
+        task.kind,
+        task.source,
+        "embedded",
+        task.length,
+        task.length // 4,
+        task.length,
+        1.0,
+        sampler=sampler,
     )
     denoiser, header = decode.prepare(config)
     found = 0
