@@ -24,9 +24,10 @@ from engine.trace import Config
 from viz import payload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from engine.trace import Header
+    from engine.vocabulary import Vocabulary
 
 View = dict[str, Any]
 """Value of the debugger.
@@ -56,6 +57,7 @@ FIELDS = (
     "confidence",
     "sampler",
     "seed",
+    "pins",
 )
 """Names of the form's fields, in the order in which their values come."""
 
@@ -107,7 +109,7 @@ def first_view() -> View:
 def run(now: View | None, owner: str | None, *values: Any) -> Iterator[View]:
     """Run what the form says, one value a step."""
     try:
-        yield from _run(view(now), "a", owner, read_form(values))
+        yield from _run(view(now), "a", owner, *read_form(values))
     except InputError as error:
         yield view(now, message=message(error), running=None)
 
@@ -134,12 +136,12 @@ def changed(config: Config, change: str) -> Config:
     return dataclasses.replace(config, sampler=change)
 
 
-def _run(now: View, side: str, owner: str | None, config: Config) -> Iterator[View]:
+def _run(now: View, side: str, owner: str | None, config: Config, pins: Sequence[str] = ()) -> Iterator[View]:
     # The engine's compiled kernels take a moment to import, and the page is to be useful before.
     yield view(now, preparing=True)
     from engine import decode
 
-    denoiser, header = decode.prepare(config)
+    denoiser, header = decode.prepare(config, decode.read_pins(pins))
     config = header.config
     made = RUNS.begin(header, owner)
     status = "failed"
@@ -228,8 +230,8 @@ def title(config: Config, number: int) -> str:
     return f"{number} · {config.confidence} · {config.sampler} · {config.length}×{config.steps} · seed {config.seed}"
 
 
-def read_form(values: tuple[Any, ...]) -> Config:
-    """Return the configuration that the form says.
+def read_form(values: tuple[Any, ...]) -> tuple[Config, list[str]]:
+    """Return the configuration that the form says, and its pins as they are written.
 
     Raises:
         ConfigError: a number is missing or is not whole; what it may be is the engine's to say.
@@ -248,12 +250,15 @@ def read_form(values: tuple[Any, ...]) -> Config:
         form["source"] = tuple(line for line in (form["source"] or "").splitlines() if line)
     else:
         form["source"] = form["source"] or ""
-    return Config(**form)
+    pins = [line for line in (form.pop("pins") or "").splitlines() if line.strip()]
+    return Config(**form), pins
 
 
-def form_of(config: Config) -> tuple[Any, ...]:
+def form_of(config: Config, vocabulary: Vocabulary) -> tuple[Any, ...]:
     """Return the form's values for a configuration, in the order of `FIELDS`."""
     values = {name: getattr(config, name) for name in FIELDS}
+    texts = [(i, (vocabulary.written(token_id) or b"").decode(errors="replace")) for i, token_id in config.pins]
+    values["pins"] = "\n".join(f"{i}={text}" for i, text in texts)
     if config.kind is None:
         values["kind"], values["source"] = "none", ""
     elif isinstance(config.source, tuple):
@@ -264,7 +269,7 @@ def form_of(config: Config) -> tuple[Any, ...]:
 def shown_form(now: View | None) -> tuple[Any, ...] | None:
     """Return the form's values for the run that is shown first."""
     found = _find((now or {}).get("a"))
-    return form_of(found.header.config) if found else None
+    return form_of(found.header.config, found.header.vocabulary) if found else None
 
 
 def _whole(name: str, value: Any) -> int:

@@ -170,6 +170,14 @@ def _form() -> dict[str, Any]:
         allow_custom_value=True,
         elem_id="model",
     )
+    parts["pins"] = gr.Textbox(
+        value.get("pins", ""),
+        label="Pins",
+        info="Committed before the first step: POSITION=TEXT, one a line",
+        lines=1,
+        max_lines=4,
+        elem_id="pins",
+    )
     gr.HTML('<h2 class="ds-section">Compare with the shown run</h2>')
     parts["beside"] = gr.Dropdown(
         list(events.BESIDE), value=next(iter(events.BESIDE)), label="What changes", elem_id="change"
@@ -244,6 +252,7 @@ def _fill(name: str) -> list[Any]:
         "block_length": task.length,
         "steps": task.steps,
         "model": "embedded",
+        "pins": "",
     }
     return [given.get(field, gr.skip()) for field in events.FIELDS]
 

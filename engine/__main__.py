@@ -103,7 +103,7 @@ def run(
         seed=seed,
         reject_budget=reject_budget,
     )
-    denoiser, header = decode.prepare(base, _pins(pin or []))
+    denoiser, header = decode.prepare(base, decode.read_pins(pin or []))
     results = []
     for n in range(draws):
         drawn = dataclasses.replace(header, config=dataclasses.replace(header.config, seed=seed + n))
@@ -410,18 +410,6 @@ def _constraint(regex: str | None, choices: list[str] | None, task: Task | None)
 
     kind, source = _constraint_source(regex, choices, task, required=True)
     return constraints.read(kind or "", source)
-
-
-def _pins(listed: list[str]) -> dict[int, str]:
-    pins = {}
-    for pin in listed:
-        position, equals, text = pin.partition("=")
-        if not equals or not position.strip().isdecimal():
-            raise ConfigError(
-                f"The pin {pin!r} has no position in front of '='.", "Write it as POSITION=TEXT, as in 0={."
-            )
-        pins[int(position)] = text
-    return pins
 
 
 def _token(trace: Trace, token_id: int) -> str:

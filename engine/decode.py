@@ -21,7 +21,7 @@ from engine.inference.potential import Potential, potential
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from engine.inference.chain import Marginals, Messages
     from engine.inference.midpoint import Midpoints
@@ -348,6 +348,23 @@ def _check_length(automaton: TokenAutomaton, length: int) -> None:
         f"the canvas has {length}.",
         "Shorten the constraint.",
     )
+
+
+def read_pins(lines: Iterable[str]) -> dict[int, str]:
+    """Read pins written as `POSITION=TEXT`: texts by the position of their first token.
+
+    Raises:
+        PinError: a line has no position.
+    """
+    pins: dict[int, str] = {}
+    for line in lines:
+        position, equals, text = line.partition("=")
+        if not equals or not position.strip().isdecimal():
+            raise PinError(
+                f"The pin {line!r} has no position in front of '='.", "Write it as POSITION=TEXT, as in 0={."
+            )
+        pins[int(position)] = text
+    return pins
 
 
 def _pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tuple[tuple[int, int], ...]:

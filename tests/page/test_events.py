@@ -19,7 +19,7 @@ from engine.trace import Config, Trace
 from viz import payload
 
 RUN = synthetic.trace(synthetic.real_number(), 8, 4)
-FORM = ("", "regex", "[0-9]+", "embedded", 4, 2, 4, 1.0, "low_confidence", "mar", "midpoint", 0)
+FORM = ("", "regex", "[0-9]+", "embedded", 4, 2, 4, 1.0, "low_confidence", "mar", "midpoint", 0, "")
 
 
 def values(**changes: Any) -> tuple[Any, ...]:
@@ -114,7 +114,24 @@ def test_the_form_and_a_configuration_are_the_same_thing() -> None:
         Config("", "choices", ("a", "b c"), length=4, steps=2, block_length=4),
         Config("", None, None, length=4, steps=2, block_length=4),
     ):
-        assert events.read_form(events.form_of(config)) == config
+        assert events.read_form(events.form_of(config, RUN.header.vocabulary)) == (config, [])
+
+
+def test_pins_are_shown_as_they_are_written() -> None:
+    config = Config("", None, None, length=4, steps=2, block_length=4, pins=((0, 1), (2, 3)))
+    vocabulary = RUN.header.vocabulary
+    written = [f"{i}={(vocabulary.written(v) or b'').decode()}" for i, v in config.pins]
+    again, pins = events.read_form(events.form_of(config, vocabulary))
+    assert (again, pins) == (dataclasses.replace(config, pins=()), written)
+
+
+def test_a_pin_that_contradicts_the_constraint_is_said_and_the_shown_run_stays(runs: Runs) -> None:
+    shown = events.view(None, a=runs.add(RUN, "me").run_id)
+    after = last(events.run(shown, "me", *values(source="[0-9]+", pins="0=a")))
+    assert after["a"] == shown["a"]
+    assert "position 0" in after["message"]["problem"]
+    after = last(events.run(shown, "me", *values(pins="nowhere")))
+    assert "POSITION=TEXT" in after["message"]["remedy"]
 
 
 @pytest.mark.parametrize(
