@@ -27,7 +27,7 @@ export function mount({element, props, server, watch, trigger}) {
   // Layout
 
   const tip = makeTip(root);
-  const parts = {scrubber: scrubber.create(go), tokens: tokens.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip),
+  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip),
     inspector: inspector.create(go), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz), commits: commits.create(go)};
   const pick = {a: el('select', {class: 'ds-select ds-pick', 'aria-label': 'Run shown'}), b: el('select', {class: 'ds-select ds-pick', 'aria-label': 'Run beside it'})};
   for (const side of ['a', 'b']) pick[side].addEventListener('change', () => trigger('choose', {a: pick.a.value || null, b: pick.b.value || null}));
@@ -246,7 +246,7 @@ export function mount({element, props, server, watch, trigger}) {
   }, 1500);
 
   function list(value) {
-    const groups = [['This session', (value.runs ?? []).map(({id, title}) => [id, title])], ['Examples', gallery.flatMap(({title, runs: ids}) => ids.map((id, k) => [id, ids.length > 1 ? `${title} (${k ? 'beside' : 'first'})` : title]))]];
+    const groups = [['This session', (value.runs ?? []).map(({id, title}) => [id, title])], ['Examples', gallery.flatMap(({title, runs: ids}) => ids.map((id, k) => [id, ids.length > 1 ? `${k + 1} of 2 · ${title}` : title]))]];
     const key = JSON.stringify([groups, shown]);
     if (list.key === key) return;
     list.key = key;

@@ -13,6 +13,7 @@ from conftest import DIGITS, Debugger
 from playwright.sync_api import Browser, expect
 
 from app import examples
+from app import page as page_module
 from engine import trace
 from engine.models.table import Table
 
@@ -302,6 +303,34 @@ def test_without_dot_the_browser_lays_the_graph_out(
     page = debugger.open().page
     debugger.run(form(table([ROW] * 8)))
     expect(page.locator(".ds-graph svg g.node.here")).to_have_count(1)
+
+
+def spans(length: int) -> dict[int, tuple[int, int, int]]:
+    """Start, stop and level of the span of each midpoint, from drawing the tree level by level."""
+    known, level = {0, length}, 1
+    found = {length: (0, length, 0)}
+    step = 1
+    while 2 * step < length:
+        step *= 2
+    while step:
+        for m in range(step, length, 2 * step):
+            found[m] = (m - step, min(m + step, length), level)
+            assert {m - step, min(m + step, length)} <= known, "both ends are drawn before"
+        known |= set(range(step, length, 2 * step))
+        step, level = step // 2, level + 1
+    return found
+
+
+def test_the_icicle_has_the_spans_of_the_drawing_order(debugger: Debugger) -> None:
+    page = debugger.open().page
+    module = f"gradio_api/file={page_module.CLIENT / 'run.js'}"
+    for length in (1, 2, 3, 5, 8, 13, 32, 33, 100):
+        drawn = page.evaluate(
+            """async ([url, length]) => (await import(new URL(url, document.baseURI))).spansOf(length)
+                 .map(span => [span.start, span.stop, span.level])""",
+            [module, length],
+        )
+        assert {m: tuple(drawn[m]) for m in range(1, length + 1)} == spans(length)
 
 
 def test_every_answer_carries_the_security_policy(debugger: Debugger) -> None:

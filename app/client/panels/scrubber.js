@@ -2,7 +2,7 @@
 
 import {el, icon, prepare, alpha, diamond, number} from '../draw.js';
 
-export function create(go) {
+export function create(go, tip) {
   const canvas = el('canvas', {class: 'ds-lanes', 'aria-hidden': 'true'});
   const range = el('input', {type: 'range', min: 0, max: 0, value: 0, class: 'ds-range', 'aria-label': 'Denoising step'});
   const track = el('div', {class: 'ds-track'}, canvas, range);
@@ -14,8 +14,17 @@ export function create(go) {
       button('M4 3v10l8-5z', 'Step on (→)', () => go({by: 1})), button('M12 3h2v10h-2zM2 3v10l9-5z', 'Last step (End)', () => go({step: Infinity}))),
     track, label);
   range.addEventListener('input', () => go({step: +range.value}));
-  const THUMB = 11;
-  let height = 46;
+  const THUMB = 11, height = 46;
+  let now = null;
+  track.addEventListener('pointermove', event => {
+    if (!now || event.pointerType === 'touch') return;
+    const {run, other, side} = now, box = track.getBoundingClientRect(), t = Math.min(Math.floor((event.clientX - box.left) / box.width * run.steps), run.last);
+    const name = which => other ? ` of ${which}` : '';
+    tip.show(event, [`step ${t + 1}`, `log Z${name(side.toUpperCase())} ${number(run.at('log_partition', t))} nats`,
+      other && t < other.count ? `log Z${name(side === 'a' ? 'B' : 'A')} ${number(other.at('log_partition', t))} nats` : null,
+      `${run.commits(t)} committed`, run.disagrees(t) ? 'Mf and Mar choose differently' : null, run.drawnAccepted[t] ? null : 'the draw is not accepted']);
+  });
+  track.addEventListener('pointerleave', tip.hide);
 
   function draw({run, other, colours}) {
     const width = track.clientWidth, cell = width / run.steps;
@@ -67,6 +76,7 @@ export function create(go) {
 
   function update(view) {
     const {run, step} = view;
+    now = view;
     if (view.changed) draw(view);
     range.value = step;
     range.setAttribute('aria-valuetext', `step ${step + 1} of ${run.steps}`);
