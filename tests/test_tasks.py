@@ -16,20 +16,20 @@ from engine.training import corpus
 from engine.training.words import REAL, split_of
 
 ANSWERS = {
-    "call-json": '{"name": "book_castle", "arguments": {"member": "ruth", "day": "friday"}}',
-    "call-schema": '{"name":"book_castle","arguments":{"member":"ruth","day":"friday"}}',
-    "call-python": 'send_photo(limit=48, screen="harbor tower")',
-    "call-command": "move_cat --palace tokyo --moon 7",
+    "call-json": '{"name": "book_tunnel", "arguments": {"order": "sam", "week": "ada"}}',
+    "call-schema": '{"name":"book_tower","arguments":{"member":"ruth","street":"tokyo"}}',
+    "call-python": 'send_tunnel(week=48, castle="harbor tower")',
+    "call-command": "move_shirt --tower martin --order 7",
     "choose-call": "order_shirt --street quito",
     "sudoku-slashes": "1342/4213/2134/3421",
     "sudoku-rows": "4123 3214 1432 2341",
-    "countdown": "4 * 12 + 9 = 57",
+    "countdown": "12 + 6 + 12 = 30",
     "date-iso": "1993-02-23",
     "address-url": "http://28.235.250.93:80",
     "phone": "(890) 405-3665",
-    "colour-hex": "#5511ff",
+    "colour-rgb": "rgb(85, 17, 255)",
     "email-link": "mailto:hana@castle.org",
-    "sql": "select photo, author from palace where street = 'quito';",
+    "sql": "select member, author from castle where street = 'harbor';",
 }
 BY_NAME = {task.name: task for task in TASKS}
 

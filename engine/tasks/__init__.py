@@ -35,7 +35,7 @@ class Task:
     what: str
 
 
-_TOOLS = "Tools: book_castle(member, day); find_parcel(street, week)."
+_TOOLS = "Tools: book_tower(member, street); find_parcel(moon, page)."
 _PAIR = '"[a-z]+": "[a-z ]+"'
 _ROW = "(" + "|".join(map("".join, itertools.permutations("1234"))) + ")"
 _OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
@@ -44,7 +44,7 @@ TASKS = (
     Task(
         name="call-json",
         title="A function call in spaced JSON",
-        prompt=f"{_TOOLS} Book the castle with member ruth and day friday.",
+        prompt="Tools: book_tunnel(order, week); find_parcel(moon, page). Book the tunnel with order sam and week ada.",
         kind="regex",
         source=rf'\{{"name": "[a-z]+_[a-z]+", "arguments": \{{{_PAIR}(, {_PAIR})*\}}\}}',
         length=32,
@@ -54,10 +54,10 @@ TASKS = (
     Task(
         name="call-schema",
         title="A function call in compact JSON, by its schema",
-        prompt=f"{_TOOLS} Please book castle: friday as day, ruth as member.",
+        prompt=f"{_TOOLS} Please book tower: tokyo as street, ruth as member.",
         kind="regex",
-        source=r'\{"name":"(book_castle|find_parcel)","arguments":'
-        r'\{"member":"[a-z]+","day":"(monday|friday|sunday)"\}\}',
+        source=r'\{"name":"(book_tower|find_parcel)","arguments":'
+        r'\{"member":"(ada|hana|ruth)","street":"(quito|tokyo)"\}\}',
         length=32,
         steps=16,
         what="The constraint fixes the order of the arguments, against the request's own order.",
@@ -65,7 +65,7 @@ TASKS = (
     Task(
         name="call-python",
         title="A Python call",
-        prompt="Tools: send_photo(screen, limit). Send photo, the limit 48, screen = harbor tower.",
+        prompt="Tools: send_tunnel(castle, week). Send tunnel, the week 48, castle = harbor tower.",
         kind="regex",
         source=r'[a-z]+_[a-z]+\(([a-z]+=("[a-z ]*"|-?[0-9]+|True|False)(, |\)))+',
         length=32,
@@ -75,7 +75,7 @@ TASKS = (
     Task(
         name="call-command",
         title="A command line",
-        prompt="Tools: move_cat(palace, moon); open_label(page). Move the cat with palace tokyo and moon 7.",
+        prompt="Tools: move_shirt(tower, order); open_label(page). Move the shirt with tower martin and order 7.",
         kind="regex",
         source=r"[a-z]+_[a-z]+( --[a-z]+ ([a-z]+|[0-9]+))+",
         length=24,
@@ -104,7 +104,7 @@ TASKS = (
         kind="regex",
         source="[1-4]{4}(/[1-4]{4}){3}",
         length=24,
-        steps=8,
+        steps=24,
         what="Digits and separators stand elsewhere in each spelling, and few steps commit them.",
     ),
     Task(
@@ -114,15 +114,15 @@ TASKS = (
         kind="regex",
         source=f"{_ROW}( {_ROW}){{3}}",
         length=20,
-        steps=4,
+        steps=5,
         what="The regex knows the rule of the rows and leaves columns and squares to the model.",
     ),
     Task(
         name="countdown",
         title="Countdown, as an equation",
-        prompt="Countdown: make 57 from 9, 12, 4",
+        prompt="Countdown: make 30 from 12, 12, 6",
         kind="regex",
-        source=r"[0-9]+( [+*-] [0-9]+){2} = 57",
+        source=r"[0-9]+( [+*-] [0-9]+){2} = 30",
         length=16,
         steps=8,
         what="The form is certain and the sum is not: no regex of this size does the arithmetic.",
@@ -144,7 +144,7 @@ TASKS = (
         kind="regex",
         source=rf"http://{_OCTET}(\.{_OCTET}){{3}}:[0-9]+",
         length=24,
-        steps=8,
+        steps=24,
         what="Octets have no fixed length: a position depends on all before it.",
     ),
     Task(
@@ -158,14 +158,14 @@ TASKS = (
         what="The country code belongs to other spellings, and parts of it slip in.",
     ),
     Task(
-        name="colour-hex",
-        title="A colour in hexadecimal",
+        name="colour-rgb",
+        title="A colour as rgb(…)",
         prompt="Colour red 85 green 17 blue 255",
         kind="regex",
-        source="#[0-9a-f]{6}",
-        length=8,
-        steps=4,
-        what="A run of letters may be one token or two, so a colour has several tokenisations.",
+        source=r"rgb\(([0-9]{1,3}, ){2}[0-9]{1,3}\)",
+        length=24,
+        steps=12,
+        what="Numbers have one to three digits, so the commas have no fixed place.",
     ),
     Task(
         name="email-link",
@@ -180,7 +180,7 @@ TASKS = (
     Task(
         name="sql",
         title="A query in lower case, with a semicolon",
-        prompt="Show photo and author of palace whose street is quito.",
+        prompt="Show member and author of castle whose street is harbor.",
         kind="regex",
         source=r"select [a-z]+(, [a-z]+)* from [a-z]+ where [a-z]+ (=|<|>) ('[a-z]+'|[0-9]+);",
         length=32,
