@@ -305,19 +305,14 @@ def _top_tokens(found: Potential, marginals: Marginals) -> tuple[np.ndarray, np.
     log_q[:, :, 0] = 0.0 if marginals.log_lift.max() > -np.inf else -np.inf
     masked = found.masked
     log_lift = marginals.log_lift[masked]
-    least = np.full((masked.size, 2), -np.inf)
-    if found.best.shape[1] > TOP_TOKENS:
-        # The best tokens of as many classes as are shown pass the bar, so the best tokens of all do.
-        for row, best in enumerate((found.best, found.best + log_lift)):
-            least[:, row] = np.nextafter(np.partition(best, -TOP_TOKENS, axis=1)[:, -TOP_TOKENS], -np.inf)
     ids[masked], log_p[masked], log_q[masked] = kernels.top_tokens(
         found.shifted,
         found.log_total,
         found.best,
         log_lift,
+        found.automaton.token_class,
         found.automaton.edges.class_tokens_ptr,
         found.automaton.edges.class_tokens,
-        least,
         TOP_TOKENS,
     )
     return ids, log_p, log_q

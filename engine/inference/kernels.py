@@ -23,6 +23,8 @@ _UP = 2.0**256
 _DOWN = 2.0**-256
 _NEVER = -(2**30)
 """Exponent of zero: below every other, so that a comparison of exponents needs no special case."""
+_GROUP = 16
+"""Tokens that one maximum stands for in `top_tokens`: few, so that a group that passes the bar is cheap to scan."""
 
 
 @njit(cache=True, inline="always")
@@ -668,54 +670,100 @@ def _conditional(states, m, k, u, forced, ids, probability):
 
 
 @njit(cache=True)
-def top_tokens(shifted, log_total, best, log_lift, ptr, tokens, least, top):
+def top_tokens(shifted, log_total, best, log_lift, token_class, ptr, tokens, top):
     """Return the `top` most probable tokens of each row under the mean field and under the posterior.
+
+    The largest scores of as many groups of tokens as are shown set a bar, and a group below it is passed over whole.
+    Under the mean field the groups are tokens a stride apart; under the posterior they are the allowed classes.
 
     Args:
         shifted, log_total, best, ptr, tokens: as in `class_masses`.
         log_lift: `[rows classes]`.
-        least: `[rows 2]`, a score that the `top` best tokens are known to pass; `-inf` where none is known.
+        token_class: int32 `[vocab]`.
         top: how many.
 
     Returns:
         `(ids, log_mean_field, log_posterior)`, each `[rows 2 top]`, descending; ids -1 where there are fewer.
     """
     rows = shifted.shape[0]
-    classes = ptr.size - 1
     ids = np.full((rows, 2, top), -1, np.int32)
-    of_class = np.zeros(top, np.int32)
     score = np.empty(top)
+    groups = -(-tokens.size // _GROUP)
+    group_best = np.empty(groups, shifted.dtype)
+    class_best = np.empty(ptr.size - 1)
     log_p = np.full((rows, 2, top), -np.inf, np.float32)
     log_q = np.full((rows, 2, top), -np.inf, np.float32)
     for i in range(rows):
-        for row in range(2):
-            score[:] = -np.inf
-            bar = least[i, row]
-            for c in range(classes):
-                add = 0.0 if row == 0 else log_lift[i, c]
-                # A class whose best is not good enough falls to one comparison.
-                if best[i, c] + add <= bar:
-                    continue
-                for t in range(ptr[c], ptr[c + 1]):
-                    x = np.float64(shifted[i, tokens[t]]) + add
+        row_scores, under_p, under_q = shifted[i], ids[i, 0], ids[i, 1]
+        _group_maxima(row_scores[: tokens.size], group_best)
+        bar = _just_below(_nth_largest(group_best, score))
+        score[:] = -np.inf
+        for g in range(groups):
+            if group_best[g] > bar:
+                for v in range(g, tokens.size, groups):
+                    x = np.float64(row_scores[v])
                     if x > bar:
-                        bar = max(bar, _insert(ids[i, row], of_class, score, tokens[t], c, x))
+                        bar = max(bar, _insert(under_p, score, v, x))
+        for c in range(class_best.size):
+            class_best[c] = best[i, c] + log_lift[i, c]
+        bar = _just_below(_nth_largest(class_best, score))
+        score[:] = -np.inf
+        for c in range(class_best.size):
+            if class_best[c] > bar:
+                add = log_lift[i, c]
+                for t in range(ptr[c], ptr[c + 1]):
+                    x = np.float64(row_scores[tokens[t]]) + add
+                    if x > bar:
+                        bar = max(bar, _insert(under_q, score, tokens[t], x))
+        for row in range(2):
             for r in range(top):
                 v = ids[i, row, r]
                 if v >= 0:
                     log_p[i, row, r] = shifted[i, v] - log_total[i]
-                    log_q[i, row, r] = log_p[i, row, r] + log_lift[i, of_class[r]]
+                    log_q[i, row, r] = log_p[i, row, r] + log_lift[i, token_class[v]]
     return ids, log_p, log_q
 
 
+@njit(cache=True, fastmath={"nsz", "nnan"})
+def _group_maxima(values, out):
+    """Fill `out` with the maxima of `values[g], values[g + groups], …`: a loop over vectors, not within them."""
+    groups = out.size
+    for g in range(groups):
+        out[g] = values[g]
+    for begin in range(groups, values.size, groups):
+        for g in range(min(groups, values.size - begin)):
+            x, y = values[begin + g], out[g]
+            out[g] = x if x > y else y
+
+
 @njit(cache=True)
-def _insert(ids, of_class, score, v, c, s):
-    """Put token `v` of class `c` where it belongs among descending scores; return the score the next one must pass."""
+def _nth_largest(values, descending):
+    """Return the n-th largest value, n the size of the scratch array `descending`; `-inf` where there are fewer."""
+    descending[:] = -np.inf
+    n = descending.size
+    for x in values:
+        if x > descending[n - 1]:
+            r = n - 1
+            while r > 0 and descending[r - 1] < x:
+                descending[r] = descending[r - 1]
+                r -= 1
+            descending[r] = x
+    return descending[n - 1]
+
+
+@njit(cache=True)
+def _just_below(x):
+    return np.nextafter(x, -np.inf)
+
+
+@njit(cache=True)
+def _insert(ids, score, v, x):
+    """Put token `v` where it belongs among descending scores, behind its equals; return what the next must pass."""
     r = ids.size - 1
-    while r > 0 and score[r - 1] < s:
-        ids[r], of_class[r], score[r] = ids[r - 1], of_class[r - 1], score[r - 1]
+    while r > 0 and score[r - 1] < x:
+        ids[r], score[r] = ids[r - 1], score[r - 1]
         r -= 1
-    ids[r], of_class[r], score[r] = v, c, s
+    ids[r], score[r] = v, x
     return score[ids.size - 1]
 
 
