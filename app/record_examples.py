@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 
 from app import examples
@@ -26,7 +27,7 @@ class Recipe:
         config: of the first run.
         beside: fields that the second run changes; None for a single run.
         step: that it opens at.
-        position: that it opens at.
+        position: that it opens at; None for the one that the constraint moves most at that step.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Recipe:
     config: Config
     beside: dict[str, object] | None = None
     step: int = 0
-    position: int = 0
+    position: int | None = None
 
 
 def _task(name: str, **changes: object) -> Config:
@@ -74,7 +75,6 @@ def recipes() -> tuple[Recipe, ...]:
             "Sixteen steps to one spelling of a call; watch the trellis thin out as positions commit.",
             _task("call-json"),
             step=5,
-            position=6,
         ),
         Recipe(
             "two-dots",
@@ -104,13 +104,14 @@ def recipes() -> tuple[Recipe, ...]:
         Recipe(
             "call-python",
             "A Python call, and without its constraint",
-            "Beside it every position is drawn by itself: spellings that the model knows get mixed.",
-            _task("call-python"),
+            "Six steps for 24 positions. Beside it each position is drawn by itself, and the spellings that the "
+            "model knows get mixed.",
+            _task("call-python", steps=6, seed=1),
             {"sampler": "independent"},
             step=2,
         ),
         *(
-            Recipe(task.name, task.title, task.what, _task(task.name), step=-1)
+            Recipe(task.name, task.title, task.what, _task(task.name), step=task.steps // 3)
             for task in TASKS
             if task.name not in ("call-json", "call-schema", "call-python")
         ),
@@ -124,29 +125,41 @@ def record(config: Config) -> Trace:
     return Trace(header, tuple(dataclasses.replace(s, log_mean_field=None) for s in steps))
 
 
+def most_moved(recorded: Trace, step: int) -> int:
+    """Return the masked position whose distribution the constraint moves most at a step."""
+    record = recorded.steps[step]
+    masked = record.canvas == recorded.header.vocabulary.mask_id
+    return int(np.argmax(np.where(masked & np.isfinite(record.kl), record.kl, -1)))
+
+
+def save(recipe: Recipe, folder: Path, console: Console) -> examples.Example:
+    """Record one recipe into a folder and return its card."""
+    configs = {f"{recipe.name}.trace": recipe.config}
+    if recipe.beside is not None:
+        beside = dataclasses.replace(recipe.config, **recipe.beside)  # type: ignore[arg-type]
+        configs[f"{recipe.name}-beside.trace"] = beside
+    traces = {file: record(config) for file, config in configs.items()}
+    for file, recorded in traces.items():
+        trace.save(recorded, folder / file)
+        size = (folder / file).stat().st_size / 1024
+        verdict = "accepted" if recorded.accepted else "not accepted"
+        said = f"{file}: {size:.0f} KiB, {verdict}: {recorded.text!r}"
+        console.print(said, markup=False, soft_wrap=True)
+    position = recipe.position
+    if position is None:
+        position = most_moved(next(iter(traces.values())), recipe.step)
+    return examples.Example(recipe.name, recipe.title, recipe.what, tuple(traces), recipe.step, position)
+
+
 def main(folder: Path = examples.FOLDER) -> None:
     """Record every recipe into a folder."""
     console = Console(stderr=True)
     folder.mkdir(parents=True, exist_ok=True)
-    cards = []
-    for recipe in recipes():
-        configs = [recipe.config]
-        if recipe.beside is not None:
-            configs.append(dataclasses.replace(recipe.config, **recipe.beside))  # type: ignore[arg-type]
-        files = []
-        for config, suffix in zip(configs, ("", "-beside"), strict=False):
-            recorded = record(config)
-            files.append(f"{recipe.name}{suffix}.trace")
-            trace.save(recorded, folder / files[-1])
-            size = (folder / files[-1]).stat().st_size / 1024
-            verdict = "accepted" if recorded.accepted else "not accepted"
-            console.print(
-                f"{files[-1]}: {size:.0f} KiB, {verdict}: {recorded.text!r}",
-                markup=False,
-                soft_wrap=True,
-            )
-        card = examples.Example(recipe.name, recipe.title, recipe.what, tuple(files), recipe.step, recipe.position)
-        cards.append(dataclasses.asdict(card))
+    cards = [dataclasses.asdict(save(recipe, folder, console)) for recipe in recipes()]
+    kept = {file for card in cards for file in card["files"]}
+    for path in folder.glob("*.trace"):
+        if path.name not in kept:
+            path.unlink()
     manifest = json.dumps(cards, indent=1, ensure_ascii=False)
     (folder / "manifest.json").write_text(manifest + "\n", encoding="utf-8")
 
