@@ -189,7 +189,9 @@ def _record(state: _Step, block_stop: int, count: int, keep: bool, model_ms: flo
     draw = _draw(state, found, messages, marginals)
     eligible = (state.canvas == state.mask_id) & (np.arange(length) < block_stop)
     log_p = at_one[0].log_mean_field(np.minimum(draw.tokens, state.logits.shape[1] - 1))
-    log_q = log_p + at_one[2].log_lift[np.arange(length), _classes(state.automaton, draw.tokens)]
+    log_lift = at_one[2].log_lift[np.arange(length), _classes(state.automaton, draw.tokens)]
+    # A probability; float32 logits may leave a last digit above 1.
+    log_q = np.minimum(log_p + log_lift, 0.0)
     confidence_mf = remasking.confidence(config.remasking, log_p, eligible, config.seed, state.number)
     confidence_mar = remasking.confidence(config.remasking, log_q, eligible, config.seed, state.number)
     committed_mf = remasking.choose(confidence_mf, count)
