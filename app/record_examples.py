@@ -121,6 +121,8 @@ def recipes() -> tuple[Recipe, ...]:
 def record(config: Config) -> Trace:
     """Run a configuration to its end; the mean field itself is left out, so that the file stays small."""
     denoiser, header = decode.prepare(config)
+    # The first step of a process also loads compiled kernels, which is not what its time is about.
+    next(decode.denoise(denoiser, header.automaton, header.config))
     steps = decode.denoise(denoiser, header.automaton, header.config)
     return Trace(header, tuple(dataclasses.replace(s, log_mean_field=None) for s in steps))
 
