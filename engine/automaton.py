@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 STATE_BUDGET = 100_000
 """States of the deterministic automaton before minimisation."""
+LOOK_AROUND_BUDGET = 25_000
+"""The same with look-around, whose states are conditions and take some ten times as long; a few seconds either way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +89,13 @@ class ByteAutomaton:
         return None
 
 
-def compile(pattern: Pattern, source: str = "", budget: int = STATE_BUDGET) -> ByteAutomaton:
+def compile(pattern: Pattern, source: str = "", budget: int | None = None) -> ByteAutomaton:
     """Compile a pattern.
 
     Args:
         pattern: whose language is meant, on whole strings.
         source: the text that its origins point into, for error messages.
-        budget: of states before minimisation.
+        budget: of states before minimisation; by default `STATE_BUDGET`, or with look-around `LOOK_AROUND_BUDGET`.
 
     Raises:
         SizeError: the budget is passed; names the largest repetition.
@@ -101,6 +103,8 @@ def compile(pattern: Pattern, source: str = "", budget: int = STATE_BUDGET) -> B
     nfa = Nfa()
     # Most look-arounds are a '^' in front and a '$' behind, which hold there.
     pattern = without_edges(pattern)
+    if budget is None:
+        budget = LOOK_AROUND_BUDGET if looks(pattern) else STATE_BUDGET
     try:
         entry = nfa.add(pattern, nfa.final())
     except TooManyStatesError:
@@ -166,7 +170,8 @@ def _too_large(pattern: Pattern, source: str, budget: int) -> SizeError:
     origin = largest[1].origin
     return SizeError(
         f"{problem} Its largest repetition makes {largest[0]:,} copies of what it repeats.",
-        "Lower its bound, or use one without an upper limit ('*' or '+').",
+        "Lower its bound, or use one without an upper limit ('*' or '+'); where \\w or \\d need only ASCII, begin the "
+        "regex with (?a), which takes far fewer states.",
         Place(source, origin.start, origin.stop),
     )
 

@@ -310,3 +310,12 @@ def test_copies_of_a_repetition_share_their_leaf() -> None:
     machine = read("regex", "(?:a|b){2,30}c").automaton
     assert len(machine.leaves) == 3
     assert max(map(len, machine.origin_sets)) <= 3
+
+
+def test_look_around_over_every_script_is_refused_in_seconds_and_told_of_ascii() -> None:
+    source = r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])(?=.*[^\w]).{8,16}"
+    with pytest.raises(SizeError, match=r"\(\?a\)"):
+        _ = read("regex", source).automaton
+    ascii_only = read("regex", "(?a)" + source)
+    assert ascii_only.accepts("aB3!aB3!")
+    assert not ascii_only.accepts("aB33aB33")
