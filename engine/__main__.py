@@ -157,7 +157,7 @@ def _print_runs(results: list[dict[str, Any]], as_json: bool) -> None:
                 table.add_row(str(n), log_z, positions, f"{step['model_ms']:.1f}", f"{step['engine_ms']:.1f}")
             console.print(table)
         console.print(f"seed {result['seed']}  {verdict}")
-        console.print(escape(result["text"]), highlight=False)
+        console.print(escape(result["text"]), highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -364,9 +364,9 @@ def tasks(as_json: Json = False) -> None:
         sys.stdout.write(json.dumps({"tasks": rows}) + "\n")
         return
     for t in TASKS:
-        console.print(f"[bold]{t.name}[/]  {escape(t.title)}. Canvas {t.length}.", highlight=False)
-        console.print(f"  prompt      {escape(t.prompt)}", highlight=False)
-        console.print(f"  constraint  {escape(str(t.source))}", highlight=False)
+        console.print(f"[bold]{t.name}[/]  {escape(t.title)}. Canvas {t.length}.", highlight=False, soft_wrap=True)
+        console.print(f"  prompt      {escape(t.prompt)}", highlight=False, soft_wrap=True)
+        console.print(f"  constraint  {escape(str(t.source))}", highlight=False, soft_wrap=True)
 
 
 def _texts_of_stdin() -> list[str]:
