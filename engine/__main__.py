@@ -298,7 +298,7 @@ def compile_(
     started = time.perf_counter()
     compiled = token_automaton.compile(constraint, vocabulary)
     compile_ms = 1e3 * (time.perf_counter() - started)
-    accepted = np.flatnonzero(compiled.accepted_lengths.up_to(length)).tolist()
+    accepted = np.flatnonzero(compiled.accepted_lengths(length)).tolist()
     content = {
         "states": compiled.states,
         "accepting": int(compiled.accepting.sum()),

@@ -327,7 +327,7 @@ def _no_midpoints(length: int, top: int) -> Midpoints:
 
 
 def _check_length(automaton: TokenAutomaton, length: int) -> None:
-    accepted = automaton.accepted_lengths.up_to(max(4 * length, 256))
+    accepted = automaton.accepted_lengths(max(4 * length, 256))
     if accepted[length]:
         return
     lengths = np.flatnonzero(accepted)
@@ -351,7 +351,7 @@ def read_pins(lines: Iterable[str]) -> dict[int, str]:
     """Read pins written as `POSITION=TEXT`: texts by the position of their first token.
 
     Raises:
-        PinError: a line has no position.
+        PinError: a line has no position, or the position of another.
     """
     pins: dict[int, str] = {}
     for line in lines:
@@ -360,6 +360,8 @@ def read_pins(lines: Iterable[str]) -> dict[int, str]:
             raise PinError(
                 f"The pin {line!r} has no position in front of '='.", "Write it as POSITION=TEXT, as in 0={."
             )
+        if int(position) in pins:
+            raise PinError(f"There are two pins at position {int(position)}.", "Remove one of them.")
         pins[int(position)] = text
     return pins
 

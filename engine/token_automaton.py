@@ -83,10 +83,18 @@ class TokenAutomaton:
         """The same moves grouped by (source, target), which is what inference runs over."""
         return _edges(self)
 
-    @cached_property
-    def accepted_lengths(self) -> AcceptedLengths:
-        """Which token lengths have an accepted sequence."""
-        return AcceptedLengths(self)
+    def accepted_lengths(self, most: int) -> np.ndarray:
+        """Return bool `[most + 1]`: entry `n` says whether some sequence of `n` tokens is accepted."""
+        sources = np.repeat(np.arange(self.states), np.diff(self.edges.ptr))
+        reached = np.zeros(self.states, bool)
+        reached[self.start] = True
+        accepted = np.zeros(most + 1, bool)
+        for n in range(most + 1):
+            accepted[n] = bool((reached & self.accepting).any())
+            following = np.zeros_like(reached)
+            following[self.edges.target[reached[sources]]] = True
+            reached = following
+        return accepted
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,29 +131,6 @@ class Edges:
     def labels(self) -> int:
         """Number of distinct labels."""
         return int(self.label_ptr.size - 1)
-
-
-class AcceptedLengths:
-    """The token lengths for which an accepted sequence exists."""
-
-    def __init__(self, automaton: TokenAutomaton) -> None:
-        states = automaton.states
-        sources = np.repeat(np.arange(states), np.diff(automaton.edges.ptr))
-        self._moves = (sources, automaton.edges.target)
-        self._automaton = automaton
-
-    def up_to(self, length: int) -> np.ndarray:
-        """Return bool `[length + 1]`: entry `n` says whether a sequence of `n` tokens is accepted."""
-        automaton, (sources, targets) = self._automaton, self._moves
-        reached = np.zeros(automaton.states, bool)
-        reached[automaton.start] = True
-        accepted = np.zeros(length + 1, bool)
-        for n in range(length + 1):
-            accepted[n] = bool((reached & automaton.accepting).any())
-            following = np.zeros_like(reached)
-            following[targets[reached[sources]]] = True
-            reached = following
-        return accepted
 
 
 def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:

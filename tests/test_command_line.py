@@ -108,6 +108,7 @@ def test_accepts_answers_per_text(capsys, monkeypatch) -> None:
         (("--regex", "[1.]+", "--pin", "2=1"), ("0 to 1",)),
         (("--regex", "1+", "--pin", "0=."), ("position 0", "contradicts")),
         (("--regex", "1.|.1", "--pin", "x"), ("POSITION=TEXT",)),
+        (("--regex", "1.|.1", "--pin", "0=1", "--pin", "0=."), ("two pins at position 0",)),
         (("--regex", "1+", "--block-length", "3"), ("divide", "1, 2")),
         (("--regex", "1+", "--steps", "0"), ("steps",)),
         (("--regex", "1+", "--length", "3"), ("has 2 rows",)),
