@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine import decode, remasking, token_automaton
+from engine.constraints import read
 from engine.errors import ConfigError
 from engine.trace import Config, StepRecord
 from tests import oracle
@@ -157,3 +158,61 @@ def test_every_exact_run_ends_in_the_language_and_commits_by_its_confidence(samp
 def test_a_wrong_setting_is_refused_with_its_name(changes, words) -> None:
     with pytest.raises(ConfigError, match=words):
         decode.check(dataclasses.replace(FREE, **changes))
+
+
+def joint_of_first_steps(sampler: str, seeds: int, **changes) -> tuple[dict, list[StepRecord], oracle.Oracle]:
+    """Counts of the first step's draws over seeds, the records, and all accepted sequences: `ab`, `ba`, `aa` of a, b, c."""
+    vocabulary = characters("abc", eos=False)
+    automaton = token_automaton.compile(read("regex", "ab|ba|aa"), vocabulary)
+    model = Fake(vocabulary, 3, scale=0.3)
+    config = dataclasses.replace(
+        FREE, length=2, steps=1, block_length=2, temperature=1.0, sampler=sampler, kind="regex", source="", **changes
+    )
+    records = [run(dataclasses.replace(config, seed=n), model, automaton)[0] for n in range(seeds)]
+    counts: dict[tuple[int, ...], int] = {}
+    for record in records:
+        draw = tuple(record.drawn.tolist())
+        counts[draw] = counts.get(draw, 0) + 1
+    logits = model.logits(model.encode_prompt("go"), records[0].canvas, 0).astype(np.float64)
+    return counts, records, oracle.enumerate_all(logits, records[0].canvas, vocabulary.mask_id, automaton)
+
+
+def assert_frequencies(counts: dict, expected: dict, draws: int) -> None:
+    assert set(counts) <= {x for x, p in expected.items() if p > 0}
+    for x, p in expected.items():
+        assert abs(counts.get(x, 0) / draws - p) <= 5 * np.sqrt(p * (1 - p) / draws) + 1e-9, x
+
+
+def test_local_draws_each_position_by_itself_from_what_some_completion_allows() -> None:
+    counts, _, truth = joint_of_first_steps("local", 4_000)
+    allowed = np.where(truth.log_marginals() > -np.inf, np.exp(truth.log_p), 0.0)
+    allowed /= allowed.sum(axis=1, keepdims=True)
+    assert (allowed[:, :2] > 0).all()  # a and b at both positions,
+    assert (allowed[:, 2:] == 0).all()  # and nothing else
+    expected = {(v, w): allowed[0, v] * allowed[1, w] for v in range(4) for w in range(4)}
+    assert_frequencies(counts, expected, 4_000)
+    assert counts[1, 1] > 0  # each b is allowed, and `bb` is not in the language
+
+
+def test_reject_draws_until_it_is_accepted_or_its_budget_ends() -> None:
+    budget, draws = 3, 4_000
+    counts, records, truth = joint_of_first_steps("reject", draws, reject_budget=budget)
+    p, z = np.exp(truth.log_p), np.exp(truth.log_partition)
+    assert 0.05 < z < 0.95
+    # Accepted sooner: the posterior, in a share 1 − (1 − Z)^n; else the last of n refused draws.
+    expected = {}
+    for v in range(4):
+        for w in range(4):
+            share = (1 - (1 - z) ** budget) / z if (v, w) in truth.sequences else (1 - z) ** (budget - 1)
+            expected[v, w] = p[0, v] * p[1, w] * share
+    assert_frequencies(counts, expected, draws)
+    tries = np.bincount([int(record.tries) for record in records], minlength=budget + 1)[1:] / draws
+    np.testing.assert_allclose(tries, [z, z * (1 - z), (1 - z) ** 2], atol=5 * np.sqrt(0.25 / draws))
+
+
+def test_reject_at_temperature_0_has_one_draw_to_make() -> None:
+    vocabulary = characters("abc", eos=False)
+    automaton = token_automaton.compile(read("regex", "cc"), vocabulary)
+    config = dataclasses.replace(FREE, length=2, steps=1, block_length=2, sampler="reject")
+    tries = {int(run(config, Fake(vocabulary, seed), automaton)[0].tries) for seed in range(5)}
+    assert tries == {1}
