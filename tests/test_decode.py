@@ -164,7 +164,7 @@ def joint_of_first_steps(sampler: str, seeds: int, **changes) -> tuple[dict, lis
     """Counts of the first step's draws over seeds, the records, and all accepted sequences: `ab`, `ba`, `aa` of a, b, c."""
     vocabulary = characters("abc", eos=False)
     automaton = token_automaton.compile(read("regex", "ab|ba|aa"), vocabulary)
-    model = Fake(vocabulary, 3, scale=0.3)
+    model = Fake(vocabulary, 0, scale=0.3)
     config = dataclasses.replace(
         FREE, length=2, steps=1, block_length=2, temperature=1.0, sampler=sampler, kind="regex", source="", **changes
     )
