@@ -110,6 +110,7 @@ ENGINE_LAYERS = (
     ("engine.decode",),
     ("engine.tasks",),
     ("engine.training",),
+    ("engine.commands",),
     ("engine.__main__",),
 )
 

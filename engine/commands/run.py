@@ -1,0 +1,128 @@
+"""`python -m engine run`: denoise a prompt under a constraint."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+from rich.progress import track
+from rich.table import Table
+
+from engine.commands.console import Json, Model, console, errors, finite, print_json
+from engine.commands.constraint import Given, takes_constraint
+from engine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from engine.trace import Config, StepRecord
+
+
+@takes_constraint
+def run(
+    given: Given,
+    prompt: Annotated[str | None, typer.Option("--prompt", help="The request that the model sees.")] = None,
+    model: Model = "embedded",
+    length: Annotated[int | None, typer.Option(help="Positions of the canvas.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Denoising steps; the length if not given.")] = None,
+    block_length: Annotated[int | None, typer.Option(help="Positions of a block; the length if not given.")] = None,
+    temperature: Annotated[float, typer.Option(help="0 takes the best sequence.")] = 0.0,
+    remasking: Annotated[str, typer.Option(help="low_confidence or random.")] = "low_confidence",
+    confidence: Annotated[str, typer.Option(help="mf (unconstrained) or mar (constrained) decides.")] = "mar",
+    sampler: Annotated[
+        str, typer.Option(help="midpoint, tree, chain, map; or independent, local, reject, to be seen failing.")
+    ] = "midpoint",
+    reject_budget: Annotated[int, typer.Option(help="Joint draws a step that reject may make.")] = 16,
+    pin: Annotated[list[str] | None, typer.Option(help="I=TEXT: text committed from position I on.")] = None,
+    seed: Annotated[int, typer.Option(help="Of all noise.")] = 0,
+    draws: Annotated[int, typer.Option(help="Runs with this and the following seeds.")] = 1,
+    trace: Annotated[Path | None, typer.Option(help="Record the run in this file, step by step.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Denoise a prompt under a constraint."""
+    import dataclasses
+
+    from engine import decode
+    from engine.trace import Config, Writer
+
+    chosen = given.task
+    size = length or (chosen.length if chosen else 32)
+    if prompt is None and chosen is None:
+        raise ConfigError("There is no prompt.", "Give one with --prompt.")
+    if draws < 1 or (draws > 1 and trace):
+        raise ConfigError(
+            f"{draws} draws can't be recorded in one trace." if trace else f"There are {draws} draws.",
+            "Record one draw at a time." if trace else "Ask for 1 or more.",
+        )
+    base = Config(
+        prompt=prompt if prompt is not None else chosen.prompt if chosen else "",
+        kind=given.kind,
+        source=given.source,
+        model=model,
+        length=size,
+        steps=steps if steps is not None else chosen.steps if chosen and not length else size,
+        block_length=block_length if block_length is not None else size,
+        temperature=temperature,
+        remasking=remasking,
+        confidence=confidence,
+        sampler=sampler,
+        seed=seed,
+        reject_budget=reject_budget,
+    )
+    denoiser, header = decode.prepare(base, decode.read_pins(pin or []))
+    results = []
+    for n in range(draws):
+        drawn = dataclasses.replace(header, config=dataclasses.replace(header.config, seed=seed + n))
+        with Writer(trace, drawn) if trace else nullcontext() as writer:
+            records: list[StepRecord] = []
+            running = decode.denoise(denoiser, header.automaton, drawn.config)
+            for record in track(
+                running, "Denoising", drawn.config.steps, console=errors, transient=True, disable=not errors.is_terminal
+            ):
+                if writer:
+                    writer.append(record)
+                records.append(record)
+        results.append(_outcome(drawn.config, records, header))
+    _print_runs(results, as_json)
+
+
+def _outcome(config: Config, records: list[StepRecord], header: Any) -> dict[str, Any]:
+    from engine.trace import Trace
+
+    finished = Trace(header, tuple(records))
+    return {
+        "text": finished.text,
+        "accepted": finished.accepted,
+        "token_ids": finished.canvas.tolist(),
+        "seed": config.seed,
+        "steps": [
+            {
+                "log_partition": finite(record.log_partition),
+                "committed": np.flatnonzero(record.committed).tolist(),
+                "tries": int(record.tries),
+                "model_ms": round(float(record.model_ms), 3),
+                "engine_ms": round(float(record.engine_ms), 3),
+            }
+            for record in records
+        ],
+    }
+
+
+def _print_runs(results: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        whole = results[0] if len(results) == 1 else {"draws": results}
+        print_json(whole)
+        return
+    for result in results:
+        verdict = "[green]accepted[/]" if result["accepted"] else "[red]not accepted[/]"
+        if len(results) == 1:
+            table = Table("step", "log Z (nats)", "commits at", "model ms", "engine ms", box=None)
+            for n, step in enumerate(result["steps"]):
+                log_z = "-inf" if step["log_partition"] is None else f"{step['log_partition']:.3f}"
+                positions = " ".join(map(str, step["committed"]))
+                table.add_row(str(n), log_z, positions, f"{step['model_ms']:.1f}", f"{step['engine_ms']:.1f}")
+            console.print(table)
+        console.print(f"seed {result['seed']}  {verdict}")
+        console.print(escape(result["text"]), highlight=False, soft_wrap=True)
