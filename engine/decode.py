@@ -21,7 +21,7 @@ from engine.inference.potential import Potential, potential
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.inference.chain import Marginals, Messages
     from engine.inference.midpoint import Midpoints
@@ -121,35 +121,78 @@ def check(config: Config) -> None:
         raise ConfigError(f"The seed is {config.seed}, and it must be from 0 to 2^63 − 1.", "Choose another seed.")
 
 
-def denoise(denoiser: Denoiser, automaton: TokenAutomaton, config: Config) -> Iterator[StepRecord]:
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where the loop begins: at the first step, or in the middle as a fork or a continued run does.
+
+    Attributes:
+        step: number of the step.
+        canvas: int32 `[length]`, before it.
+        schedule: for it and each step after it, the end of its block and how many positions it commits.
+        logits: float32 `[length vocab]`, the model's answer to that step where it is known; None asks the model.
+    """
+
+    step: int
+    canvas: np.ndarray
+    schedule: tuple[tuple[int, int], ...]
+    logits: np.ndarray | None = None
+
+
+def start(header: Header) -> Start:
+    """Return the beginning of a run."""
+    canvas = initial_canvas(header)
+    return Start(0, canvas, schedule(header.config, canvas, header.vocabulary.mask_id))
+
+
+def schedule(config: Config, canvas: np.ndarray, mask_id: int) -> tuple[tuple[int, int], ...]:
+    """Return the end of its block and the number of commits of every step; `canvas` is the one of the first."""
+    blocks = config.length // config.block_length
+    planned: list[tuple[int, int]] = []
+    for block in range(blocks):
+        begin, stop = block * config.block_length, (block + 1) * config.block_length
+        masked = int((canvas[begin:stop] == mask_id).sum())
+        planned += [(stop, count) for count in remasking.commit_counts(masked, config.steps // blocks)]
+    return tuple(planned)
+
+
+def denoise(
+    denoiser: Denoiser, automaton: TokenAutomaton, config: Config, begin: Start | None = None
+) -> Iterator[StepRecord]:
     """Run the loop; yield the record of each step as soon as it is finished.
 
     Args:
         denoiser: the model.
         automaton: the constraint over the model's vocabulary.
         config: of a header from `prepare`.
+        begin: where; None for the first step.
 
     Raises:
         EmptyLanguageError: an exact sampler runs, and the model gives every accepted completion probability 0.
     """
     prompt_ids = denoiser.encode_prompt(config.prompt)
     vocabulary = denoiser.vocabulary
-    canvas = initial_canvas(Header(config, denoiser.facts, vocabulary, automaton, prompt_ids))
+    begin = begin or start(Header(config, denoiser.facts, vocabulary, automaton, prompt_ids))
     keep = config.steps * config.length * vocabulary.size * 4 <= MEAN_FIELD_BYTES
-    blocks = config.length // config.block_length
-    step = 0
-    for block in range(blocks):
-        begin, stop = block * config.block_length, (block + 1) * config.block_length
-        in_block = int((canvas[begin:stop] == vocabulary.mask_id).sum())
-        for count in remasking.commit_counts(in_block, config.steps // blocks):
-            started = time.perf_counter()
-            logits = denoiser.logits(prompt_ids, canvas, step)
-            model_ms = 1e3 * (time.perf_counter() - started)
-            state = _Step(logits, canvas, vocabulary.mask_id, automaton, config, step)
-            record = _record(state, stop, count, keep, model_ms)
-            canvas = record.canvas_after
-            yield record
-            step += 1
+    canvas, known = begin.canvas, begin.logits
+    for step, (stop, count) in enumerate(begin.schedule, begin.step):
+        started = time.perf_counter()
+        logits = denoiser.logits(prompt_ids, canvas, step) if known is None else known
+        known = None
+        model_ms = 1e3 * (time.perf_counter() - started)
+        state = _Step(_without(logits, config.bans), canvas, vocabulary.mask_id, automaton, config, step)
+        record = _record(state, stop, count, keep, model_ms)
+        canvas = record.canvas_after
+        yield record
+
+
+def _without(logits: np.ndarray, bans: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Take the banned tokens out of the mean field."""
+    if not bans:
+        return logits
+    positions, token_ids = np.asarray(bans).T
+    logits = logits.copy()
+    logits[positions, token_ids] = -np.inf
+    return logits
 
 
 @dataclass(frozen=True, eq=False)

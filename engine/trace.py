@@ -14,6 +14,7 @@ of the old version to the tests.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import struct
@@ -31,7 +32,7 @@ from engine.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"denoiscope trace\n"
 MAX_CHUNK_BYTES = 1 << 30
 """Largest body that is read, compressed or not: what an uploaded file may make the reader allocate."""
@@ -60,6 +61,7 @@ class Config:
         seed: of all noise.
         reject_budget: joint draws a step that `reject` may use.
         pins: (position, token id) pairs that are committed before the first step.
+        bans: (position, token id) pairs that the mean field is without, at every step.
     """
 
     prompt: str
@@ -76,6 +78,42 @@ class Config:
     seed: int = 0
     reject_budget: int = 16
     pins: tuple[tuple[int, int], ...] = ()
+    bans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One thing that a fork changes.
+
+    Attributes:
+        kind: `pin`, `ban`, `uncommit`, `commit` (this step, whatever its confidence), `hold` (not this step), `set` (a
+            setting) or `constrain` (another constraint).
+        position: of the first five.
+        token_id: of `pin` and `ban`.
+        name: the setting of `set`; the kind of constraint of `constrain`, None for none.
+        value: of the setting; the source of the constraint.
+    """
+
+    kind: str
+    position: int | None = None
+    token_id: int | None = None
+    name: str | None = None
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Where a fork left its parent.
+
+    Attributes:
+        parent: `Trace.fingerprint` of the parent.
+        step: the first step that is the fork's own.
+        edits: what it changed, in the order in which it was changed.
+    """
+
+    parent: str
+    step: int
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +126,7 @@ class Header:
         vocabulary: what each token id writes.
         automaton: the constraint over this vocabulary; without a constraint the one that accepts everything.
         prompt_ids: int32 `[prompt_length]`, the prompt as the model sees it.
+        branches: the forks that lead to this run, the oldest first; `config` is what holds after the last.
     """
 
     config: Config
@@ -95,6 +134,7 @@ class Header:
     vocabulary: Vocabulary
     automaton: TokenAutomaton
     prompt_ids: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    branches: tuple[Branch, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +285,14 @@ class Trace:
     def accepted(self) -> bool:
         """Whether the canvas, as it stands, is complete and in the constraint's language."""
         return self.header.automaton.accepts(self.canvas.tolist())
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits by which a fork knows its parent: of what was asked for and what was drawn."""
+        digest = hashlib.sha256(json.dumps(asdict(self.header.config)).encode())
+        for step in self.steps:
+            digest.update(np.asarray(step.canvas, "<i4").tobytes() + np.asarray(step.drawn, "<i4").tobytes())
+        return digest.hexdigest()[:16]
 
     def column(self, name: str) -> np.ndarray:
         """Stack one field of all steps along a leading `steps` axis."""
@@ -410,6 +458,7 @@ def _header_body(header: Header) -> tuple[dict[str, Any], dict[str, np.ndarray]]
         "version": VERSION,
         "config": asdict(header.config),
         "model": dict(header.model),
+        "branches": [asdict(branch) for branch in header.branches],
         "eos_ids": list(header.vocabulary.eos_ids),
         "mask_id": header.vocabulary.mask_id,
         "start": automaton.start,
@@ -444,7 +493,8 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Header
             state_spans=tuple(tuple((a, b) for a, b in spans) for spans in meta["state_spans"]),
             **{name: arrays[name] for name in _AUTOMATON_ARRAYS},
         )
-        header = Header(_config(meta["config"]), meta["model"], vocabulary, automaton, arrays["prompt_ids"])
+        branches = tuple(_branch(branch) for branch in meta.get("branches", ()))
+        header = Header(_config(meta["config"]), meta["model"], vocabulary, automaton, arrays["prompt_ids"], branches)
         _check_header(header)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise TraceError(
@@ -459,8 +509,21 @@ def _config(values: Mapping[str, Any]) -> Config:
     values = {name: value for name, value in values.items() if name in known}
     source = values["source"]
     values["source"] = tuple(source) if isinstance(source, list) else source
-    values["pins"] = tuple((int(i), int(v)) for i, v in values["pins"])
+    for name in ("pins", "bans"):
+        values[name] = tuple((int(i), int(v)) for i, v in values.get(name, ()))
     return Config(**values)
+
+
+def _edit(value: Any, **words: Any) -> Edit:
+    """Return an edit as it was written: JSON has no tuples."""
+    return Edit(value=tuple(value) if isinstance(value, list) else value, **words)
+
+
+def _branch(values: Mapping[str, Any]) -> Branch:
+    edits = tuple(_edit(**edit) for edit in values["edits"])
+    if not isinstance(values["step"], int) or not isinstance(values["parent"], str):
+        raise TypeError("a branch needs a step and a parent")
+    return Branch(values["parent"], values["step"], edits)
 
 
 def _check_header(header: Header) -> None:
@@ -481,7 +544,9 @@ def _check_header(header: Header) -> None:
         and len(automaton.state_spans) == states
         and 0 < config.length <= 4096
         and 0 < config.steps <= 4096
-        and all(0 <= i < config.length for i, _ in config.pins)
+        and all(0 <= i < config.length for i, _ in (*config.pins, *config.bans))
+        and all(0 <= v < header.vocabulary.size for _, v in config.bans)
+        and all(0 <= branch.step <= config.steps for branch in header.branches)
     )
     if not sound:
         raise ValueError("its tables contradict each other")

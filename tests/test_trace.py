@@ -17,7 +17,7 @@ import pytest
 from engine import decode, token_automaton, trace
 from engine.constraints import read
 from engine.errors import TraceError
-from engine.trace import MAGIC, Config, Header, StepRecord, Trace, Writer
+from engine.trace import MAGIC, Branch, Config, Edit, Header, StepRecord, Trace, Writer
 from tests.fake import Fake, characters
 
 ROOT = Path(__file__).parent.parent
@@ -48,6 +48,30 @@ def test_a_trace_reads_back_to_the_last_bit(sampler: str, tmp_path: Path) -> Non
             np.testing.assert_array_equal(getattr(a, field.name), getattr(b, field.name))
     assert (loaded.text, loaded.accepted, loaded.finished) == (written.text, written.accepted, True)
     assert np.isneginf(loaded.steps[0].log_lift).any()
+
+
+def test_a_file_of_version_1_opens_with_what_it_lacks_left_out() -> None:
+    opened = trace.load(ROOT / "tests" / "data" / "traces" / "version-1.trace")
+    assert opened.finished
+    assert (opened.header.branches, opened.header.config.bans) == ((), ())
+    assert trace.load(trace.dumps(opened)).fingerprint == opened.fingerprint
+
+
+def test_a_fork_reads_back_with_where_it_left_its_parent() -> None:
+    whole = recorded()
+    edits = (
+        Edit("pin", 2, 1),
+        Edit("set", name="temperature", value=0.5),
+        Edit("constrain", name="choices", value=("a", "b")),
+    )
+    header = dataclasses.replace(
+        whole.header,
+        branches=(Branch(whole.fingerprint, 2, edits),),
+        config=dataclasses.replace(whole.header.config, bans=((3, 1),)),
+    )
+    loaded = trace.load(trace.dumps(Trace(header, whole.steps)))
+    assert loaded.header.branches == header.branches
+    assert loaded.header.config == header.config
 
 
 def test_every_cut_of_a_file_opens_up_to_its_last_whole_step_or_says_that_the_header_is_cut() -> None:
