@@ -139,9 +139,9 @@ def changed(config: Config, change: str) -> Config:
 def _run(now: View, side: str, owner: str | None, config: Config, pins: Sequence[str] = ()) -> Iterator[View]:
     # The engine's compiled kernels take a moment to import, and the page is to be useful before.
     yield view(now, preparing=True)
-    from engine import decode
+    from engine import decode, preparation
 
-    denoiser, header = decode.prepare(config, decode.read_pins(pins))
+    denoiser, header = preparation.prepare(config, preparation.read_pins(pins))
     config = header.config
     made = RUNS.begin(header, owner)
     status = "failed"

@@ -292,7 +292,7 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
 
 def _warm() -> None:
     """Import what the first run needs, while the user reads."""
-    from engine import decode  # noqa: F401
+    from engine import preparation  # noqa: F401
     from engine.models import embedded  # noqa: F401
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from app import examples
-from engine import decode, trace
+from engine import decode, preparation, trace
 from engine.tasks import TASKS
 from engine.trace import Config, Trace
 
@@ -120,7 +120,7 @@ def recipes() -> tuple[Recipe, ...]:
 
 def record(config: Config) -> Trace:
     """Run a configuration to its end; the mean field itself is left out, so that the file stays small."""
-    denoiser, header = decode.prepare(config)
+    denoiser, header = preparation.prepare(config)
     # The first step of a process also loads compiled kernels, which is not what its time is about.
     next(decode.denoise(denoiser, header.automaton, header.config))
     steps = decode.denoise(denoiser, header.automaton, header.config)

@@ -20,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from app import page as app_page
 from benchmarks.timing import Ratio, as_json, report
-from engine import decode, trace
+from engine import decode, preparation, trace
 from engine.trace import Config, Trace
 
 CHROMIUM_ARGUMENTS = [
@@ -70,7 +70,7 @@ def record(length: int, folder: Path) -> Trace:
         block_length=length,
         temperature=1.0,
     )
-    denoiser, header = decode.prepare(config)
+    denoiser, header = preparation.prepare(config)
     return Trace(header, tuple(decode.denoise(denoiser, header.automaton, header.config)))
 
 

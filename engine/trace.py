@@ -19,7 +19,7 @@ import io
 import json
 import struct
 import zlib
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -55,9 +55,18 @@ class Config:
         steps: denoising steps of the whole run.
         block_length: positions of a block; divides `length`, and its blocks divide `steps`.
         temperature: of the draws; 0 takes the best sequence.
-        remasking: `low_confidence` or `random`.
+        top_p: draws keep the fewest most probable tokens whose mass reaches this; None keeps all.
+        top_k: draws keep this many most probable tokens, and their equals; None keeps all.
+        remasking: one of `engine.remasking.NAMES`.
         confidence: `mf` (unconstrained) or `mar` (constrained): which one decides what is committed.
-        sampler: `midpoint`, `tree`, `chain`, `map`, `independent`, `local` or `reject`.
+        alg_temp: positions are drawn by `softmax(confidence / alg_temp)`, as Dream does; None takes the most confident.
+        threshold: commit all whose confidence reaches this, Fast-dLLM's rule; None commits by schedule.
+        factor: commit rank `r` while its confidence reaches `1 − factor / (r + 1)`; None commits by schedule.
+        cfg_scale: strength of guidance away from the model's answer to a masked prompt; 0 for none.
+        logits_eos_inf: the padding EOS is never drawn, LLaDA's option of that name.
+        confidence_eos_eot_inf: EOS and EoT are committed last, LLaDA's option of that name.
+        upstream_bugs: repeat what LLaDA's code does where it differs from what its options say.
+        sampler: one of `engine.decode.EXACT` or `engine.decode.BASELINES`.
         seed: of all noise.
         reject_budget: joint draws a step that `reject` may use.
         pins: (position, token id) pairs that are committed before the first step.
@@ -79,6 +88,21 @@ class Config:
     reject_budget: int = 16
     pins: tuple[tuple[int, int], ...] = ()
     bans: tuple[tuple[int, int], ...] = ()
+    top_p: float | None = None
+    top_k: int | None = None
+    alg_temp: float | None = None
+    threshold: float | None = None
+    factor: float | None = None
+    cfg_scale: float = 0.0
+    logits_eos_inf: bool = False
+    confidence_eos_eot_inf: bool = False
+    upstream_bugs: bool = False
+
+    @property
+    def parallel(self) -> bool:
+        """Whether a step commits all positions that are confident enough, so that the run may end before `steps`."""
+        given = self.threshold is not None or self.factor is not None
+        return given or self.remasking in ("threshold", "factor")
 
 
 @dataclass(frozen=True)
@@ -154,9 +178,9 @@ class StepRecord:
         committed: bool `[length]`, positions committed by this step, to their drawn token.
         committed_mf: bool `[length]`, what the unconstrained confidence would have committed.
         committed_mar: bool `[length]`, what the constrained confidence would have committed.
-        confidence_mf: float64 `[length]`, at temperature 1, of the drawn token; `-inf` where committed or out of the
-            block.
-        confidence_mar: float64 `[length]`, the same formula on the constrained marginal.
+        confidence_mf: float64 `[length]`, by the formula of the run's remasking, of the mean field; `-inf` where
+            committed or out of the block.
+        confidence_mar: float64 `[length]`, the same formula on the posterior.
         log_partition: float64 scalar, log probability in nats that a draw of `p` is accepted.
         log_partition_model: float64 scalar, the same at temperature 1.
         log_class_mass: float32 `[length classes]`, `log Σ p_i(v)` over the tokens of a class.
@@ -182,6 +206,8 @@ class StepRecord:
         tries: int32 scalar, joint draws that were made.
         model_ms: float64 scalar.
         engine_ms: float64 scalar.
+        filter_lifted: bool scalar; top-p and top-k left no accepted completion, so that this step drew from the
+            unfiltered mean field.
         log_mean_field: float32 `[masked vocab]` at temperature 1, or None where it would pass the budget.
     """
 
@@ -215,6 +241,7 @@ class StepRecord:
     model_ms: np.ndarray
     engine_ms: np.ndarray
     log_mean_field: np.ndarray | None = None
+    filter_lifted: np.ndarray = field(default_factory=lambda: np.asarray(False))
 
     @property
     def canvas_after(self) -> np.ndarray:
@@ -253,8 +280,12 @@ _AXES: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_ms": ("<f8", ()),
     "engine_ms": ("<f8", ()),
     "log_mean_field": ("<f4", ("masked", "vocab")),
+    "filter_lifted": ("|b1", ()),
 }
 """Field -> dtype on disk and axes; the one description that saving, loading and validation share."""
+
+_OPTIONAL = {f.name for f in fields(StepRecord) if f.default is not MISSING or f.default_factory is not MISSING}
+"""Fields that a step may lack: those that a version after the first brought, and the mean field."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,8 +297,10 @@ class Trace:
 
     @property
     def finished(self) -> bool:
-        """Whether every step that was asked for is there."""
-        return len(self.steps) == self.header.config.steps
+        """Whether every step that was asked for is there, or all is committed and no step would follow."""
+        config = self.header.config
+        complete = config.parallel and bool((self.canvas != self.header.vocabulary.mask_id).all())
+        return complete or len(self.steps) == config.steps
 
     @property
     def canvas(self) -> np.ndarray:
@@ -581,7 +614,7 @@ def _step(arrays: Mapping[str, np.ndarray], header: Header, number: int) -> Step
         "vocab": header.vocabulary.size,
     }
     for name, (dtype, names) in _AXES.items():
-        if name == "log_mean_field" and name not in arrays:
+        if name in _OPTIONAL and name not in arrays:
             continue
         expected = tuple(axes[axis] for axis in names)
         found = arrays[name].shape if name in arrays else None

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine import decode, remasking, token_automaton
+from engine import decode, preparation, remasking, token_automaton
 from engine.constraints import read
 from engine.errors import ConfigError
 from engine.trace import Config, StepRecord
@@ -157,7 +157,7 @@ def test_every_exact_run_ends_in_the_language_and_commits_by_its_confidence(samp
 )
 def test_a_wrong_setting_is_refused_with_its_name(changes, words) -> None:
     with pytest.raises(ConfigError, match=words):
-        decode.check(dataclasses.replace(FREE, **changes))
+        preparation.check(dataclasses.replace(FREE, **changes))
 
 
 def joint_of_first_steps(sampler: str, seeds: int, **changes) -> tuple[dict, list[StepRecord], oracle.Oracle]:

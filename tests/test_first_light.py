@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import decode
+from engine import decode, preparation
 from engine.tasks import TASKS
 from engine.trace import Config, Trace
 
@@ -33,7 +33,7 @@ def accepted(task, sampler: str) -> int:
         1.0,
         sampler=sampler,
     )
-    denoiser, header = decode.prepare(config)
+    denoiser, header = preparation.prepare(config)
     found = 0
     for seed in SEEDS:
         drawn = dataclasses.replace(header, config=dataclasses.replace(header.config, seed=seed))

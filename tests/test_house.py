@@ -108,6 +108,7 @@ ENGINE_LAYERS = (
     ("engine.trace",),
     ("engine.inference", "engine.remasking", "engine.models"),
     ("engine.decode",),
+    ("engine.preparation",),
     ("engine.tasks",),
     ("engine.training",),
     ("engine.commands",),

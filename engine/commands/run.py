@@ -44,7 +44,7 @@ def run(
     """Denoise a prompt under a constraint."""
     import dataclasses
 
-    from engine import decode
+    from engine import decode, preparation
     from engine.trace import Config, Writer
 
     chosen = given.task
@@ -71,7 +71,7 @@ def run(
         seed=seed,
         reject_budget=reject_budget,
     )
-    denoiser, header = decode.prepare(base, decode.read_pins(pin or []))
+    denoiser, header = preparation.prepare(base, preparation.read_pins(pin or []))
     results = []
     for n in range(draws):
         drawn = dataclasses.replace(header, config=dataclasses.replace(header.config, seed=seed + n))

@@ -1,0 +1,190 @@
+"""From what a user asked for to a run that can start: settings, model, constraint and pins, all checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine import constraints, models, remasking, token_automaton
+from engine.decode import BASELINES, EXACT
+from engine.errors import ConfigError, EmptyLanguageError, PinError
+from engine.inference import kernels
+from engine.trace import Config, Header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from engine.models import Denoiser
+    from engine.token_automaton import TokenAutomaton
+
+MAX_LENGTH = 1024
+
+
+def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Denoiser, Header]:
+    """Check a configuration, load its model and compile its constraint.
+
+    Args:
+        config: what the user asked for.
+        pins: texts to commit before the first step, by the position of their first token.
+
+    Returns:
+        The model, and the run's header, with the pins as tokens.
+
+    Raises:
+        InputError: a setting is wrong, the model is missing, the constraint can't be read, accepts nothing of this
+            length, or contradicts a pin.
+    """
+    check(config)
+    constraint = None if config.kind is None else constraints.read(config.kind, config.source)
+    denoiser = models.load(config.model)
+    vocabulary = denoiser.vocabulary
+    fixed = denoiser.facts.get("length")
+    if fixed is not None and fixed != config.length:
+        raise ConfigError(
+            f"The canvas has {config.length} positions, and {config.model} has {fixed} rows.",
+            f"Set the length to {fixed}.",
+        )
+    if constraint is None:
+        automaton = token_automaton.everything(vocabulary)
+    else:
+        automaton = token_automaton.compile(constraint, vocabulary)
+        _check_length(automaton, config.length)
+    if pins:
+        config = dataclasses.replace(config, pins=_pin_tokens(denoiser, config.length, pins))
+    header = Header(config, denoiser.facts, vocabulary, automaton, denoiser.encode_prompt(config.prompt))
+    _check_pins(header)
+    return denoiser, header
+
+
+def check(config: Config) -> None:
+    """Refuse settings that are out of range or don't divide, each with its value and its limit.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    for name, low, high in (("length", 1, MAX_LENGTH), ("steps", 1, 4096), ("block_length", 1, MAX_LENGTH)):
+        value = getattr(config, name)
+        if not low <= value <= high:
+            raise ConfigError(
+                f"The {name.replace('_', ' ')} is {value}, and it must be from {low} to {high}.",
+                f"Choose a {name.replace('_', ' ')} in that range.",
+            )
+    length, block = config.length, config.block_length
+    if length % block:
+        divisors = ", ".join(str(d) for d in range(1, length + 1) if length % d == 0)
+        raise ConfigError(
+            f"The block length {block} doesn't divide the length {length}.",
+            f"Choose one of {divisors}.",
+        )
+    blocks = length // block
+    if config.steps % blocks:
+        raise ConfigError(
+            f"The {config.steps} steps can't be shared evenly by {blocks} blocks of {block} positions.",
+            f"Choose a multiple of {blocks} steps, or a block length of {length} for a single block.",
+        )
+    if not (math.isfinite(config.temperature) and 0 <= config.temperature <= 100):
+        raise ConfigError(
+            f"The temperature is {config.temperature}, and it must be from 0 to 100.",
+            "Choose 0 for the best sequence, 1 for draws from the model's own distribution.",
+        )
+    named = (
+        ("sampler", EXACT + BASELINES),
+        ("remasking", remasking.NAMES),
+        ("confidence", ("mf", "mar")),
+    )
+    for name, known in named:
+        if getattr(config, name) not in known:
+            raise ConfigError(f"There is no {name} {getattr(config, name)!r}.", f"Choose one of {', '.join(known)}.")
+    if config.reject_budget < 1:
+        raise ConfigError(
+            f"The reject budget is {config.reject_budget}, and a step makes at least 1 draw.",
+            "Choose a budget of 1 or more.",
+        )
+    if not 0 <= config.seed < 2**63:
+        raise ConfigError(f"The seed is {config.seed}, and it must be from 0 to 2^63 − 1.", "Choose another seed.")
+
+
+def _check_length(automaton: TokenAutomaton, length: int) -> None:
+    accepted = automaton.accepted_lengths(max(4 * length, 256))
+    if accepted[length]:
+        return
+    lengths = np.flatnonzero(accepted)
+    below, above = lengths[lengths < length], lengths[lengths > length]
+    near = [f"{int(below[-1])} (below)"] if below.size else []
+    near += [f"{int(above[0])} (above)"] if above.size else []
+    if near:
+        raise EmptyLanguageError(
+            f"Nothing that this constraint accepts fills a canvas of {length} tokens exactly; the nearest accepted "
+            f"lengths are {' and '.join(near)}.",
+            "Set the length to one of them, or change the constraint.",
+        )
+    raise EmptyLanguageError(
+        f"Nothing that this constraint accepts fits: its shortest text needs more than {accepted.size - 1} tokens, and "
+        f"the canvas has {length}.",
+        "Shorten the constraint.",
+    )
+
+
+def read_pins(lines: Iterable[str]) -> dict[int, str]:
+    """Read pins written as `POSITION=TEXT`: texts by the position of their first token.
+
+    Raises:
+        PinError: a line has no position, or the position of another.
+    """
+    pins: dict[int, str] = {}
+    for line in lines:
+        position, equals, text = line.partition("=")
+        if not equals or not position.strip().isdecimal():
+            raise PinError(
+                f"The pin {line!r} has no position in front of '='.", "Write it as POSITION=TEXT, as in 0={."
+            )
+        if int(position) in pins:
+            raise PinError(f"There are two pins at position {int(position)}.", "Remove one of them.")
+        pins[int(position)] = text
+    return pins
+
+
+def _pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tuple[tuple[int, int], ...]:
+    placed: dict[int, int] = {}
+    for position, text in sorted(pins.items()):
+        token_ids = denoiser.encode(text).tolist()
+        if not token_ids:
+            raise PinError(f"The pin at position {position} has no text.", "Write it as POSITION=TEXT.")
+        if position < 0 or position + len(token_ids) > length:
+            raise PinError(
+                f"The pin {text!r} takes the positions {position} to {position + len(token_ids) - 1}, and the canvas "
+                f"has 0 to {length - 1}.",
+                "Choose a position where it fits.",
+            )
+        for i, token_id in enumerate(token_ids, position):
+            if i in placed:
+                raise PinError(f"Two pins meet at position {i}.", "Move one of them.")
+            placed[i] = token_id
+    return tuple(sorted(placed.items()))
+
+
+def _check_pins(header: Header) -> None:
+    """Refuse pins that leave no accepted completion; name the first that is too much."""
+    automaton, config = header.automaton, header.config
+    edges = automaton.edges
+    possible = np.ones((config.length, edges.labels), bool)
+    for n, (position, token_id) in enumerate(config.pins):
+        token_class = automaton.token_class[token_id]
+        has = [
+            token_class in edges.label_class[edges.label_ptr[x] : edges.label_ptr[x + 1]] for x in range(edges.labels)
+        ]
+        possible[position] = has
+        live_ptr, _ = kernels.live_states(
+            edges.ptr, edges.target, edges.label, automaton.start, automaton.accepting, possible
+        )
+        if live_ptr[-1] == 0:
+            written = (header.vocabulary.written(token_id) or b"").decode(errors="replace")
+            others = f" together with the {n} pins before it" if n else ""
+            raise PinError(
+                f"The pinned token {written!r} at position {position} contradicts the constraint{others}: no accepted "
+                f"text of {config.length} tokens has it there.",
+                "Remove the pin, move it, or change the constraint or the length.",
+            )
