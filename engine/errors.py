@@ -14,11 +14,13 @@ class Place:
         source: the whole text that the user wrote.
         start: first character of the faulty span, 0-based.
         stop: one past its last character; `start` for a point between characters.
+        pointer: the JSON pointer of the part, where the source is JSON.
     """
 
     source: str
     start: int
     stop: int
+    pointer: str | None = None
 
     @property
     def line(self) -> int:
@@ -46,6 +48,27 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A replacement of the characters `[start, stop)` of a source text.
+
+    Attributes:
+        label: what it does, for a button.
+        start: first character replaced.
+        stop: one past the last.
+        text: what stands there instead.
+    """
+
+    label: str
+    start: int
+    stop: int
+    text: str
+
+    def apply(self, source: str) -> str:
+        """Return the source with the replacement made."""
+        return source[: self.start] + self.text + source[self.stop :]
+
+
+@dataclass(frozen=True)
 class Finding:
     """Something about a constraint that its author should know, and that is no reason to refuse it.
 
@@ -54,7 +77,9 @@ class Finding:
         severity: `info` or `warning`.
         where: the place in the source.
         message: one sentence.
-        fixes: what to write instead, if anything.
+        fixes: what to write instead, if anything; sentences.
+        accepts: `as written`; or `too much` or `too little`, where the language is not the one that was written.
+        edits: replacements that can be applied to the source, ways to do what `fixes` says.
     """
 
     code: str
@@ -62,6 +87,8 @@ class Finding:
     where: Place
     message: str
     fixes: tuple[str, ...] = ()
+    accepts: Literal["as written", "too much", "too little"] = "as written"
+    edits: tuple[Edit, ...] = ()
 
 
 class InputError(ValueError):
@@ -91,6 +118,10 @@ class NotRegularError(InputError):
 
 class EmptyLanguageError(InputError):
     """The constraint accepts nothing at all, or nothing that fits the canvas and its pins."""
+
+
+class ApproximationError(InputError):
+    """Under `strict`, the constraint can only be enforced approximately."""
 
 
 class SizeError(InputError):

@@ -15,11 +15,13 @@ ANY: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 class Origin:
     """A span `[start, stop)` of the source text, in characters.
 
-    For a list of choices the source is the choices joined by newlines.
+    For a list of choices the source is the choices joined by newlines; for a JSON source `pointer` is the JSON pointer
+    of the part that the span holds.
     """
 
     start: int
     stop: int
+    pointer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,173 @@
+"""JSON text -> values whose every part knows its span in the text and its JSON pointer."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal
+from json.decoder import scanstring
+from typing import Any
+
+from engine.errors import ConfigError, Finding, PatternSyntaxError, Place
+from engine.pattern import Origin
+
+_BLANK = re.compile(r"[ \t\n\r]*")
+_ATOM = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+@dataclass(eq=False)
+class Document:
+    """A JSON text and what it says.
+
+    Attributes:
+        text: what origins point into.
+        value: dicts, lists, strings, booleans, None, int, and Decimal for a number with a fraction or an exponent.
+        spans: span of the value at each pointer.
+        keys: span of the member's name at each pointer of an object's member.
+        pointers: pointer of each dict and list, by its identity.
+        repeated: pointers of members whose name stands twice in their object.
+    """
+
+    text: str
+    value: Any = None
+    spans: dict[str, Origin] = field(default_factory=dict)
+    keys: dict[str, Origin] = field(default_factory=dict)
+    pointers: dict[int, str] = field(default_factory=dict)
+    repeated: list[str] = field(default_factory=list)
+
+    def origin(self, pointer: str) -> Origin:
+        """Return the place of the value at a pointer, or of the nearest part around it that the text has."""
+        while pointer and pointer not in self.spans:
+            pointer = pointer.rpartition("/")[0]
+        return self.spans.get(pointer, Origin(0, len(self.text), ""))
+
+    def key_origin(self, pointer: str) -> Origin:
+        """Return the place of a member's name."""
+        return self.keys.get(pointer) or self.origin(pointer)
+
+    def place(self, pointer: str) -> Place:
+        """Return where a mistake at a pointer is: the member's name with its value."""
+        span = self.origin(pointer)
+        start = self.keys[pointer].start if pointer in self.keys else span.start
+        return Place(self.text, start, span.stop, pointer)
+
+
+def child(pointer: str, *names: object) -> str:
+    """Append names to a JSON pointer."""
+    return pointer + "".join("/" + str(name).replace("~", "~0").replace("/", "~1") for name in names)
+
+
+def read(source: Any) -> Document:
+    """Read JSON: a text, or an object already parsed, whose text is `json.dumps(source, indent=2)`.
+
+    Raises:
+        PatternSyntaxError: the text is not JSON; says where.
+        ConfigError: the object can't be written as JSON.
+    """
+    if isinstance(source, str):
+        text = source
+    else:
+        try:
+            text = json.dumps(source, indent=2, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"The schema can't be written as JSON: {error}.", "Give JSON text, or dicts, lists, strings and numbers."
+            ) from error
+    try:
+        json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise _syntax_error(text, error) from error
+    except RecursionError as error:
+        raise PatternSyntaxError("The JSON text nests too deeply to be read.", "Use less nesting.") from error
+    document = Document(text)
+    document.value, _ = _Reader(document).value(_BLANK.match(text, 0).end(), "")  # type: ignore[union-attr]
+    return document
+
+
+def _refuse_constant(word: str) -> None:
+    raise json.JSONDecodeError(f"{word} is no JSON number", word, 0)
+
+
+def _syntax_error(text: str, error: json.JSONDecodeError) -> PatternSyntaxError:
+    found = error.pos if error.doc == text else text.find(error.doc)
+    place = Place(text, found, min(found + 1, len(text)))
+    what = repr(text[found]) if found < len(text) else "the end"
+    return PatternSyntaxError(
+        f"The JSON can't be read at line {place.line}, column {place.column}, at {what}: {error.msg}.",
+        "Correct it there; names and strings take double quotes, and no comma follows the last item.",
+        place,
+    )
+
+
+@dataclass
+class _Reader:
+    """Recursive descent over a text that `json` reads; each method returns the value and where it stopped."""
+
+    document: Document
+
+    def value(self, at: int, pointer: str) -> tuple[Any, int]:
+        text = self.document.text
+        match text[at]:
+            case "{":
+                out, stop = self.members(at, pointer)
+            case "[":
+                out, stop = self.items(at, pointer)
+            case '"':
+                out, stop = scanstring(text, at + 1, True)
+            case _:
+                word = _ATOM.match(text, at)[0]  # type: ignore[index]
+                out, stop = _WORDS[word] if word in _WORDS else _number(word), at + len(word)
+        self.document.spans[pointer] = Origin(at, stop, pointer)
+        if isinstance(out, dict | list):
+            self.document.pointers[id(out)] = pointer
+        return out, stop
+
+    def members(self, at: int, pointer: str) -> tuple[dict[str, Any], int]:
+        text, out = self.document.text, {}
+        at = self.blank(at + 1)
+        while text[at] != "}":
+            key, stop = scanstring(text, at + 1, True)
+            inner = child(pointer, key)
+            if key in out:
+                self.document.repeated.append(inner)
+            self.document.keys[inner] = Origin(at, stop, inner)
+            out[key], at = self.value(self.blank(self.blank(stop) + 1), inner)
+            at = self.after(at)
+        return out, at + 1
+
+    def items(self, at: int, pointer: str) -> tuple[list[Any], int]:
+        text, out = self.document.text, []
+        at = self.blank(at + 1)
+        while text[at] != "]":
+            item, at = self.value(at, child(pointer, len(out)))
+            out.append(item)
+            at = self.after(at)
+        return out, at + 1
+
+    def after(self, at: int) -> int:
+        """Pass the comma behind an item, if there is one."""
+        at = self.blank(at)
+        return self.blank(at + 1) if self.document.text[at] == "," else at
+
+    def blank(self, at: int) -> int:
+        return _BLANK.match(self.document.text, at).end()  # type: ignore[union-attr]
+
+
+def _number(word: str) -> int | Decimal:
+    return int(word) if word.lstrip("-").isdigit() else Decimal(word)
+
+
+def repeated_names(document: Document) -> list[Finding]:
+    """Tell of members whose name stands twice: JSON readers keep the last."""
+    return [
+        Finding(
+            "duplicate-key",
+            "warning",
+            document.place(pointer),
+            f"The name {pointer.rpartition('/')[2]!r} stands twice in its object; only the last is used.",
+            fixes=("Remove one of the two.",),
+        )
+        for pointer in document.repeated
+    ]
