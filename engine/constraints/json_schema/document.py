@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
-from json.decoder import scanstring
 from typing import Any
 
 from engine.errors import ConfigError, Finding, PatternSyntaxError, Place
@@ -14,6 +13,7 @@ from engine.pattern import Origin
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _ATOM = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+_DECODER = json.JSONDecoder()
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -73,7 +73,8 @@ def read(source: Any) -> Document:
             text = json.dumps(source, indent=2, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ConfigError(
-                f"The schema can't be written as JSON: {error}.", "Give JSON text, or dicts, lists, strings and numbers."
+                f"The schema can't be written as JSON: {error}.",
+                "Give JSON text, or dicts, lists, strings and numbers.",
             ) from error
     try:
         json.loads(text, parse_constant=_refuse_constant)
@@ -109,13 +110,14 @@ class _Reader:
 
     def value(self, at: int, pointer: str) -> tuple[Any, int]:
         text = self.document.text
+        out: Any
         match text[at]:
             case "{":
                 out, stop = self.members(at, pointer)
             case "[":
                 out, stop = self.items(at, pointer)
             case '"':
-                out, stop = scanstring(text, at + 1, True)
+                out, stop = _string(text, at)
             case _:
                 word = _ATOM.match(text, at)[0]  # type: ignore[index]
                 out, stop = _WORDS[word] if word in _WORDS else _number(word), at + len(word)
@@ -125,10 +127,11 @@ class _Reader:
         return out, stop
 
     def members(self, at: int, pointer: str) -> tuple[dict[str, Any], int]:
-        text, out = self.document.text, {}
+        text = self.document.text
+        out: dict[str, Any] = {}
         at = self.blank(at + 1)
         while text[at] != "}":
-            key, stop = scanstring(text, at + 1, True)
+            key, stop = _string(text, at)
             inner = child(pointer, key)
             if key in out:
                 self.document.repeated.append(inner)
@@ -138,7 +141,8 @@ class _Reader:
         return out, at + 1
 
     def items(self, at: int, pointer: str) -> tuple[list[Any], int]:
-        text, out = self.document.text, []
+        text = self.document.text
+        out: list[Any] = []
         at = self.blank(at + 1)
         while text[at] != "]":
             item, at = self.value(at, child(pointer, len(out)))
@@ -153,6 +157,11 @@ class _Reader:
 
     def blank(self, at: int) -> int:
         return _BLANK.match(self.document.text, at).end()  # type: ignore[union-attr]
+
+
+def _string(text: str, at: int) -> tuple[str, int]:
+    """Read a string, whose quote stands at `at`, as the standard library does."""
+    return _DECODER.raw_decode(text, at)
 
 
 def _number(word: str) -> int | Decimal:
