@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class Place:
     def column(self) -> int:
         """Column in that line, 1-based, in characters."""
         return self.start - (self.source.rfind("\n", 0, self.start) + 1) + 1
+
+    def plain(self) -> dict[str, Any]:
+        """Return the place as data for JSON, without the source."""
+        place = {"line": self.line, "column": self.column, "start": self.start, "stop": self.stop}
+        return place if self.pointer is None else {**place, "pointer": self.pointer}
 
     def frame(self, width: int = 76) -> str:
         """Return the faulty line with carets under the span, cut to `width` characters around it."""
@@ -69,26 +77,72 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class Remedy:
+    """A change of a run's configuration that was tried: with it the finding is gone.
+
+    Attributes:
+        label: what it does, for a button.
+        changes: fields of `engine.trace.Config` with their new values.
+    """
+
+    label: str
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Focus:
+    """What to look at in a run; None where that is left open."""
+
+    step: int | None = None
+    position: int | None = None
+    state: int | None = None
+
+
+@dataclass(frozen=True)
 class Finding:
-    """Something about a constraint that its author should know, and that is no reason to refuse it.
+    """Something about a constraint or a run that its author should know.
 
     Attributes:
         code: stable name of the kind of finding.
-        severity: `info` or `warning`.
-        where: the place in the source.
+        severity: `info`, `warning`, or `error` where the run can't start or didn't keep the constraint.
+        where: the place in the source, if it has one.
         message: one sentence.
         fixes: what to write instead, if anything; sentences.
         accepts: `as written`; or `too much` or `too little`, where the language is not the one that was written.
         edits: replacements that can be applied to the source, ways to do what `fixes` says.
+        related: further places that belong to it, such as the other side of a conflict.
+        focus: where in a run it is to be seen.
+        evidence: what was computed, as data for JSON.
+        remedies: changes that are known to mend it, the best first.
     """
 
     code: str
-    severity: Literal["info", "warning"]
-    where: Place
+    severity: Literal["info", "warning", "error"]
+    where: Place | None
     message: str
     fixes: tuple[str, ...] = ()
     accepts: Literal["as written", "too much", "too little"] = "as written"
     edits: tuple[Edit, ...] = ()
+    related: tuple[Place, ...] = ()
+    focus: Focus = Focus()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    remedies: tuple[Remedy, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """Return the finding as data for JSON."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "where": self.where.plain() if self.where else None,
+            "message": self.message,
+            "fixes": list(self.fixes),
+            "accepts": self.accepts,
+            "edits": [asdict(edit) for edit in self.edits],
+            "related": [place.plain() for place in self.related],
+            "focus": asdict(self.focus),
+            "evidence": dict(self.evidence),
+            "remedies": [{"label": remedy.label, "changes": dict(remedy.changes)} for remedy in self.remedies],
+        }
 
 
 class InputError(ValueError):

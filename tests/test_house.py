@@ -109,6 +109,7 @@ ENGINE_LAYERS = (
     ("engine.inference", "engine.remasking", "engine.models"),
     ("engine.decode",),
     ("engine.preparation",),
+    ("engine.diagnosis",),
     ("engine.tasks",),
     ("engine.training",),
     ("engine.commands",),

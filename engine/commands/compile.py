@@ -39,16 +39,7 @@ def compile_(
         "min_tokens": accepted[0] if accepted else None,
         "max_tokens": accepted[-1] if accepted else None,
         "accepted_lengths": accepted,
-        "findings": [
-            {
-                "code": f.code,
-                "severity": f.severity,
-                "where": {"line": f.where.line, "column": f.where.column},
-                "message": f.message,
-                "fixes": list(f.fixes),
-            }
-            for f in constraint.findings
-        ],
+        "findings": [finding.plain() for finding in constraint.findings],
         "compile_ms": round(compile_ms, 3),
     }
     if as_json:
