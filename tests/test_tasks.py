@@ -12,7 +12,7 @@ import pytest
 from engine import constraints, token_automaton
 from engine.models import embedded
 from engine.tasks import TASKS
-from engine.training import corpus
+from engine.training import puzzles
 from engine.training.words import REAL, split_of
 
 ANSWERS = {
@@ -74,7 +74,7 @@ def test_sudoku_answers_are_held_out_grids_that_complete_their_clues():
     for name in ("sudoku-slashes", "sudoku-rows"):
         grid = re.sub("[^1-4]", "", ANSWERS[name])
         puzzle = re.sub("[^0-4]", "", BY_NAME[name].prompt)
-        assert [g for g in corpus.SUDOKU_GRIDS if corpus.fits(puzzle, g)] == [grid]
+        assert [g for g in puzzles.SUDOKU_GRIDS if puzzles.fits(puzzle, g)] == [grid]
 
 
 def test_the_list_of_tasks_needs_no_model_library():

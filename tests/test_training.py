@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shlex
 
 import numpy as np
 import pytest
 import torch
 
 from engine.models import embedded
-from engine.training import batches, corpus, evaluate, optimiser, tokenizer, words
+from engine.training import batches, calls, corpus, evaluate, optimiser, puzzles, tokenizer, words
 from engine.training.train import Recipe, Run, loss_of
 from engine.vocabulary import Vocabulary
 
@@ -44,6 +45,8 @@ def test_no_prompt_or_value_is_in_both_splits():
     keywords = {
         "and",
         "nothing",
+        "only",
+        "s",  # of "ada's box"
         "select",
         "from",
         "where",
@@ -52,7 +55,6 @@ def test_no_prompt_or_value_is_in_both_splits():
         "of",
         "is",
         "tool",
-        "function",
         "true",
         "false",
     }
@@ -70,31 +72,46 @@ def test_grids_and_numbers_are_held_out_too():
         assert not prompts["train"] & prompts["held_out"]
     grids = [{re.sub("[^1-4]", "", corpus.example(1, i, s, "sudoku").answer) for i in range(300)} for s in words.SPLITS]
     assert not grids[0] & grids[1]
-    assert len(corpus.SUDOKU_GRIDS) == 288
+    assert len(puzzles.SUDOKU_GRIDS) == 288
 
 
 def test_a_request_is_answered_in_many_spellings_and_one_prompt_in_five_says_which():
     examples = [corpus.example(2, i, family="call") for i in range(600)]
-    assert len({example.chosen for example in examples}) == 9
+    assert len({example.chosen for example in examples}) == 7
     hinted = np.mean([example.prompt.endswith(f" As {example.chosen}.") for example in examples])
     assert 0.15 < hinted < 0.25
 
 
 def test_call_spellings_say_the_same_thing():
-    call = {"city": "Oslo", "days": 3, "metric": True, "tags": ["a", "b"], "note": "two words"}
-    spelled = corpus.call_spellings("get_weather", call)
+    call = {
+        "city": "Oslo",
+        "days": 3,
+        "metric": True,
+        "tags": ["a", "b"],
+        "none": [],
+        "note": "two words",
+        "quoted": """Ada's "red" \\ box""",
+        "stop": {"line": "x'y", "minutes": -4},
+    }
+    spelled = calls.call_spellings("get_weather", call)
     assert json.loads(spelled["json"]) == json.loads(spelled["compact json"])
     assert json.loads(spelled["json"]) == {"name": "get_weather", "arguments": call}
     for name in ("python", "single quoted python"):
         assert eval(spelled[name], {"get_weather": lambda **given: given}) == call
-    assert spelled["command"].endswith("--metric true --tags a,b --note 'two words'")
+    shell = {"tags": ["a", "b"], "none": "", "note": "Ada's box", "quoted": 'a "red" box', "path": "a\\b"}
+    words_of = shlex.split(calls.call_spellings("get_weather", shell)["command"])
+    told = ["a,b", "", "Ada's box", 'a "red" box', "a\\b"]
+    assert words_of == [
+        "get_weather",
+        *(part for key, text in zip(shell, told, strict=True) for part in (f"--{key}", text)),
+    ]
 
 
 def test_every_puzzle_has_one_solution():
     for i in range(60):
         example = corpus.example(5, i, family="sudoku")
         puzzle = re.sub("[^0-4]", "", example.prompt.split(" As ")[0])
-        assert [g for g in corpus.SUDOKU_GRIDS if corpus.fits(puzzle, g)] == [example.spellings["plain"]]
+        assert [g for g in puzzles.SUDOKU_GRIDS if puzzles.fits(puzzle, g)] == [example.spellings["plain"]]
     for i in range(200):
         example = corpus.example(5, i, family="countdown")
         prompt = example.prompt.split(" As ")[0]
@@ -176,7 +193,7 @@ def test_muon_steps_are_nearly_orthogonal():
 def test_loss_falls_and_a_stopped_run_goes_on_as_if_it_had_not(tmp_path, small_tokenizer):
     whole = Run(TINY, tmp_path / "whole", small_tokenizer)
     losses = whole.train()
-    assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 1
+    assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.5
     assert whole.progress == 1
     half = Run(TINY, tmp_path / "half", small_tokenizer)
     first = half.train(stop_after=11)

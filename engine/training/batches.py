@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 CANVASES = (8, 16, 24, 32, 40, 48)
 POOL = 640
 """Examples that are sorted by length together."""
+TAILS = 0.3
+"""Share of answers of which all is hidden from some position on.
+
+A constraint forces what an answer starts with, so that decoding often goes on from a known start; a
+start without anything after it is rare among uniformly drawn positions.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +92,15 @@ def _batch(random: np.random.Generator, rows: list[tuple[int, list[int]]], eos_i
     masked = np.zeros(ids.shape, bool)
     for index, (start, row) in enumerate(rows):
         ids[index, : len(row)] = row
-        # LLaDA's loss (arXiv:2502.09992): first how many are hidden, uniformly, then which.
-        count = int(random.integers(1, length - start + 1))
-        masked[index, start + random.choice(length - start, count, replace=False)] = True
+        masked[index, start:] = _hidden(random, length - start)
     return Batch(ids, masked)
+
+
+def _hidden(random: np.random.Generator, length: int) -> np.ndarray:
+    """Draw which of an answer's positions are hidden, bool `[length]`."""
+    if random.random() < TAILS:
+        return np.arange(length) >= random.integers(length)
+    # LLaDA's loss (arXiv:2502.09992): first how many are hidden, uniformly, then which.
+    hidden = np.zeros(length, bool)
+    hidden[random.choice(length, int(random.integers(1, length + 1)), replace=False)] = True
+    return hidden

@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
     from engine.training.corpus import Example
 
-_SCALAR = r'("[a-z ]*"|-?[0-9]+(\.[0-9])?|true|false)'
-_JSON_VALUE = rf"({_SCALAR}|\[({_SCALAR}(, {_SCALAR})*)?\])"
+_STRING = r'"([a-z \']|\\["\\])*"'
+_SCALAR = rf"({_STRING}|-?[0-9]+(\.[0-9])?|true|false)"
+_LIST = rf"\[({_STRING}(, {_STRING})*)?\]"
+_OBJECT = rf'\{{"[a-z]+": {_SCALAR}(, "[a-z]+": {_SCALAR})*\}}'
+_PAIR = rf'"[a-z]+": ({_SCALAR}|{_LIST}|{_OBJECT})'
 _OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_PAIR = rf'"[a-z]+": {_JSON_VALUE}'
 
 PATTERNS = {
     "call": {"json": rf'\{{"name": "[a-z]+_[a-z]+", "arguments": \{{{_PAIR}(, {_PAIR})*\}}\}}'},
     "sql": {
         "lower case sql statement": (r"select [a-z]+(, [a-z]+)* from [a-z]+ where [a-z]+ (=|<|>) ('[a-z]+'|[0-9]+);")
     },
+    "symbolic": {"symbolic": r"<<\(*[a-z]( [+*/-] [a-z]\)?)*>>"},
     "sudoku": {"slashes": "[1-4]{4}(/[1-4]{4}){3}"},
     "countdown": {"equation": r"[0-9]+( [+*-] [0-9]+){2} = [0-9]+"},
     "format": {
@@ -52,7 +55,7 @@ PATTERNS = {
 }
 """Of each family, the spellings that a constraint asks for, as regexes."""
 
-LENGTHS = {"call": 40, "sql": 32, "sudoku": 24, "countdown": 16, "format": 24}
+LENGTHS = {"call": 40, "sql": 32, "sudoku": 24, "countdown": 16, "format": 24, "symbolic": 16}
 METHODS = {"independent": ("independent", "mf"), "Mf": ("chain", "mf"), "Mar": ("chain", "mar")}
 """Sampler and confidence. The chain draws from the same law as the midpoint tree, in less time."""
 

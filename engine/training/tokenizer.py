@@ -7,12 +7,15 @@ become one token: `": {"` and `"}}` are.
 
 from __future__ import annotations
 
+import re
+from random import Random
 from typing import TYPE_CHECKING
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from engine.training import corpus
+from engine.training.words import REAL, invented
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +24,8 @@ SIZE = 1536
 PAD, SEPARATOR, EOS, MASK = "<pad>", "<sep>", "<eos>", "<mask>"
 SPECIAL = (PAD, SEPARATOR, EOS, MASK)
 """Their ids are 0, 1, 2, 3."""
+_NAMES = frozenset(REAL) - {"name"}
+"""Real words that aren't also a key of the answers."""
 
 
 def train(texts: Iterable[str], size: int = SIZE) -> PreTrainedTokenizerFast:
@@ -52,6 +57,15 @@ def train(texts: Iterable[str], size: int = SIZE) -> PreTrainedTokenizerFast:
 
 
 def train_on_corpus(seed: int = 0, examples: int = 20_000, size: int = SIZE) -> PreTrainedTokenizerFast:
-    """Learn the merges from the first `examples` of a stream, prompts and answers."""
-    texts = (text for i in range(examples) for e in (corpus.example(seed, i),) for text in (e.prompt, e.answer))
-    return train(texts, size)
+    """Learn the merges from the first `examples` of a stream, prompts and answers.
+
+    Real words are replaced by invented ones. Else each that training sees would be one token, and only
+    held-out names would come in pieces; so names of both splits are two or three common syllables.
+    """
+    random = Random(seed)
+
+    def without_real(text: str) -> str:
+        return re.sub("[a-z]+", lambda word: invented(random) if word[0] in _NAMES else word[0], text)
+
+    drawn = (corpus.example(seed, index) for index in range(examples))
+    return train((without_real(text) for e in drawn for text in (e.prompt, e.answer)), size)

@@ -41,7 +41,7 @@ class Recipe:
         rate: Adam's, for embedding and norms.
         constant: share of the schedule before the rates fall, linearly to 0.
         average: decay of the weights' moving average.
-        hidden_size, intermediate_size, layers, heads: of the model.
+        hidden_size, intermediate_size, layers, heads, mix_neighbours: of the model.
     """
 
     minutes: float | None = 60.0
@@ -55,7 +55,8 @@ class Recipe:
     hidden_size: int = 192
     intermediate_size: int = 512
     layers: int = 6
-    heads: int = 4
+    heads: int = 6
+    mix_neighbours: bool = True
 
 
 @dataclass
@@ -96,6 +97,7 @@ class Run:
             intermediate_size=recipe.intermediate_size,
             num_hidden_layers=recipe.layers,
             num_attention_heads=recipe.heads,
+            mix_neighbours=recipe.mix_neighbours,
         )
         self.model = EmbeddedModel(self.config).train()
         matrices = [p for p in self.model.blocks.parameters() if p.ndim == 2]
