@@ -6,8 +6,9 @@ changes is the law of the draw. Mf and Mar are both computed at every step, whic
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from engine.inference.potential import Potential, potential
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from engine.inference.chain import Marginals, Messages
     from engine.inference.midpoint import Midpoints
@@ -42,13 +43,13 @@ class Start:
         step: number of the step.
         canvas: int32 `[length]`, before it.
         schedule: for it and each step after it, the end of its block and how many positions it commits.
-        logits: float32 `[length vocab]`, the model's answer to that step where it is known; None asks the model.
+        urgent: positions that this step is to commit before all others (True) or not at all (False).
     """
 
     step: int
     canvas: np.ndarray
     schedule: tuple[tuple[int, int], ...]
-    logits: np.ndarray | None = None
+    urgent: Mapping[int, bool] = field(default_factory=dict)
 
 
 def start(header: Header) -> Start:
@@ -57,14 +58,21 @@ def start(header: Header) -> Start:
     return Start(0, canvas, schedule(header.config, canvas, header.vocabulary.mask_id))
 
 
-def schedule(config: Config, canvas: np.ndarray, mask_id: int) -> tuple[tuple[int, int], ...]:
-    """Return the end of its block and the number of commits of every step; `canvas` is the one of the first."""
-    blocks = config.length // config.block_length
+def schedule(config: Config, canvas: np.ndarray, mask_id: int, first: int = 0) -> tuple[tuple[int, int], ...]:
+    """Return the end of its block and the number of commits of step `first` and of every step after it.
+
+    Each block spreads its masked positions over the steps that it has left; what is masked before the first of these
+    blocks is counted to it.
+    """
+    per_block = config.steps * config.block_length // config.length
     planned: list[tuple[int, int]] = []
-    for block in range(blocks):
-        begin, stop = block * config.block_length, (block + 1) * config.block_length
+    begin = 0
+    for block in range(first // per_block, config.length // config.block_length):
+        stop = (block + 1) * config.block_length
+        left = per_block * (block + 1) - max(first, per_block * block)
         masked = int((canvas[begin:stop] == mask_id).sum())
-        planned += [(stop, count) for count in remasking.commit_counts(masked, config.steps // blocks)]
+        planned += [(stop, count) for count in remasking.commit_counts(masked, left)]
+        begin = stop
     return tuple(planned)
 
 
@@ -86,15 +94,14 @@ def denoise(
     vocabulary = denoiser.vocabulary
     begin = begin or start(Header(config, denoiser.facts, vocabulary, automaton, prompt_ids))
     keep = config.steps * config.length * vocabulary.size * 4 <= MEAN_FIELD_BYTES
-    canvas, known = begin.canvas, begin.logits
+    canvas, urgent = begin.canvas, begin.urgent
     for step, (stop, count) in enumerate(begin.schedule, begin.step):
         started = time.perf_counter()
-        logits = denoiser.logits(prompt_ids, canvas, step) if known is None else known
-        known = None
+        logits = denoiser.logits(prompt_ids, canvas, step)
         model_ms = 1e3 * (time.perf_counter() - started)
         state = _Step(_without(logits, config.bans), canvas, vocabulary.mask_id, automaton, config, step)
-        record = _record(state, stop, count, keep, model_ms)
-        canvas = record.canvas_after
+        record = _record(state, stop, count, keep, model_ms, urgent)
+        canvas, urgent = record.canvas_after, {}
         yield record
 
 
@@ -135,14 +142,22 @@ class _Draw:
     tries: int = 1
 
 
-def _record(state: _Step, block_stop: int, count: int, keep: bool, model_ms: float) -> StepRecord:
+def _record(
+    state: _Step,
+    block_stop: int,
+    count: int,
+    keep: bool,
+    model_ms: float,
+    urgent: Mapping[int, bool] | None = None,
+    draw: _Draw | None = None,
+) -> StepRecord:
     """Do one step's inference, draw and choice, and write all of it down."""
     started = time.perf_counter()
     config, length = state.config, state.canvas.size
     drawn_at = config.temperature or 1.0
     found, messages, marginals = state.inference(drawn_at)
     at_one = (found, messages, marginals) if drawn_at == 1.0 else state.inference(1.0)
-    draw = _draw(state, found, messages, marginals)
+    draw = draw or _draw(state, found, messages, marginals)
     eligible = (state.canvas == state.mask_id) & (np.arange(length) < block_stop)
     log_p = at_one[0].log_mean_field(np.minimum(draw.tokens, state.logits.shape[1] - 1))
     log_lift = at_one[2].log_lift[np.arange(length), _classes(state.automaton, draw.tokens)]
@@ -150,8 +165,8 @@ def _record(state: _Step, block_stop: int, count: int, keep: bool, model_ms: flo
     log_q = np.minimum(log_p + log_lift, 0.0)
     confidence_mf = remasking.confidence(config.remasking, log_p, eligible, config.seed, state.number)
     confidence_mar = remasking.confidence(config.remasking, log_q, eligible, config.seed, state.number)
-    committed_mf = remasking.choose(confidence_mf, count)
-    committed_mar = remasking.choose(confidence_mar, count)
+    committed_mf = remasking.choose(*_pressed(confidence_mf, count, urgent))
+    committed_mar = remasking.choose(*_pressed(confidence_mar, count, urgent))
     top_ids, top_log_p, top_log_q = _top_tokens(found, marginals)
     top_states = min(state.automaton.states, TOP_STATES)
     state_ids, state_probability, live = chain.top_states(found, messages, top_states)
@@ -189,6 +204,39 @@ def _record(state: _Step, block_stop: int, count: int, keep: bool, model_ms: flo
         engine_ms=np.asarray(1e3 * (time.perf_counter() - started)),
         log_mean_field=kept,
     )
+
+
+def _pressed(confidence: np.ndarray, count: int, urgent: Mapping[int, bool] | None) -> tuple[np.ndarray, int]:
+    """Put urgent positions before all others and take forbidden ones out, for the choice alone."""
+    if not urgent:
+        return confidence, count
+    confidence = confidence.copy()
+    for position, now in urgent.items():
+        confidence[position] = np.inf if now else -np.inf
+    return confidence, max(count, sum(urgent.values()))
+
+
+def again(
+    record: StepRecord, logits: np.ndarray, header: Header, step: int, block_stop: int, model_ms: float
+) -> StepRecord:
+    """Compute a finished step's quantities under another constraint; what was drawn and committed stays.
+
+    Args:
+        record: of the finished step.
+        logits: float `[length vocab]`, of its mean field.
+        header: of the run with the other constraint.
+        step: number of the step.
+        block_stop: end of its block.
+        model_ms: how long the logits took.
+    """
+    config = header.config
+    state = _Step(
+        _without(logits, config.bans), record.canvas, header.vocabulary.mask_id, header.automaton, config, step
+    )
+    draw = _Draw(record.drawn, header.automaton.path(record.drawn.tolist()), tries=int(record.tries))
+    keep = record.log_mean_field is not None
+    read = _record(state, block_stop, int(record.committed.sum()), keep, model_ms, draw=draw)
+    return dataclasses.replace(read, committed=record.committed)
 
 
 def _draw(state: _Step, found: Potential, messages: Messages, marginals: Marginals) -> _Draw:

@@ -187,7 +187,27 @@ class ConfigError(InputError):
 
 
 class PinError(InputError):
-    """A pinned token can't be placed, or contradicts the constraint."""
+    """A pinned token can't be placed, or contradicts the constraint.
+
+    Attributes:
+        positions: of the pins that can't stand together.
+    """
+
+    def __init__(self, problem: str, remedy: str, place: Place | None = None, positions: tuple[int, ...] = ()) -> None:
+        self.positions = positions
+        super().__init__(problem, remedy, place)
+
+
+class ForkError(InputError):
+    """A fork changes something that its parent does not have, or that a fork can't change."""
+
+
+class BreakpointError(InputError):
+    """A breakpoint's text does not parse."""
+
+
+class CompareError(InputError):
+    """The runs can't be aligned."""
 
 
 class ModelError(InputError):

@@ -11,14 +11,16 @@ import numpy as np
 from engine import constraints, models, remasking, token_automaton
 from engine.decode import BASELINES, EXACT
 from engine.errors import ConfigError, EmptyLanguageError, PinError
-from engine.inference import kernels
+from engine.inference import support
 from engine.trace import Config, Header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from engine.constraints import Constraint
     from engine.models import Denoiser
     from engine.token_automaton import TokenAutomaton
+    from engine.vocabulary import Vocabulary
 
 MAX_LENGTH = 1024
 
@@ -38,7 +40,7 @@ def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Deno
             length, or contradicts a pin.
     """
     check(config)
-    constraint = None if config.kind is None else constraints.read(config.kind, config.source)
+    _read(config)  # a mistake in it is told before a model is loaded
     denoiser = models.load(config.model)
     vocabulary = denoiser.vocabulary
     fixed = denoiser.facts.get("length")
@@ -47,16 +49,30 @@ def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Deno
             f"The canvas has {config.length} positions, and {config.model} has {fixed} rows.",
             f"Set the length to {fixed}.",
         )
-    if constraint is None:
-        automaton = token_automaton.everything(vocabulary)
-    else:
-        automaton = token_automaton.compile(constraint, vocabulary)
-        _check_length(automaton, config.length)
+    automaton = compiled(config, vocabulary)
     if pins:
         config = dataclasses.replace(config, pins=_pin_tokens(denoiser, config.length, pins))
     header = Header(config, denoiser.facts, vocabulary, automaton, denoiser.encode_prompt(config.prompt))
-    _check_pins(header)
+    check_placed(header, config.pins)
     return denoiser, header
+
+
+def compiled(config: Config, vocabulary: Vocabulary) -> TokenAutomaton:
+    """Compile a configuration's constraint over a vocabulary; without one, return the automaton of everything.
+
+    Raises:
+        InputError: the constraint can't be read, or accepts nothing of this length.
+    """
+    constraint = _read(config)
+    if constraint is None:
+        return token_automaton.everything(vocabulary)
+    automaton = token_automaton.compile(constraint, vocabulary)
+    _check_length(automaton, config.length)
+    return automaton
+
+
+def _read(config: Config) -> Constraint | None:
+    return None if config.kind is None else constraints.read(config.kind, config.source)
 
 
 def check(config: Config) -> None:
@@ -166,25 +182,39 @@ def _pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tup
     return tuple(sorted(placed.items()))
 
 
-def _check_pins(header: Header) -> None:
-    """Refuse pins that leave no accepted completion; name the first that is too much."""
-    automaton, config = header.automaton, header.config
-    edges = automaton.edges
-    possible = np.ones((config.length, edges.labels), bool)
-    for n, (position, token_id) in enumerate(config.pins):
-        token_class = automaton.token_class[token_id]
-        has = [
-            token_class in edges.label_class[edges.label_ptr[x] : edges.label_ptr[x + 1]] for x in range(edges.labels)
-        ]
-        possible[position] = has
-        live_ptr, _ = kernels.live_states(
-            edges.ptr, edges.target, edges.label, automaton.start, automaton.accepting, possible
+def check_placed(header: Header, placed: Sequence[tuple[int, int]], what: str = "pinned") -> None:
+    """Refuse tokens that leave no accepted completion; name the fewest that contradict each other.
+
+    Args:
+        header: of the run; its bans hold.
+        placed: (position, token id) pairs, those first that are to be blamed last.
+        what: how the tokens came to stand there.
+
+    Raises:
+        PinError: with the positions of the conflict.
+    """
+    config = header.config
+    found = support.conflict(header.automaton, config.length, placed, config.bans)
+    if found is None:
+        return
+    if not found:
+        raise PinError(
+            f"The {len(config.bans)} banned tokens leave nothing that the constraint accepts.", "Remove some of them."
         )
-        if live_ptr[-1] == 0:
-            written = (header.vocabulary.written(token_id) or b"").decode(errors="replace")
-            others = f" together with the {n} pins before it" if n else ""
-            raise PinError(
-                f"The pinned token {written!r} at position {position} contradicts the constraint{others}: no accepted "
-                f"text of {config.length} tokens has it there.",
-                "Remove the pin, move it, or change the constraint or the length.",
-            )
+    texts = [
+        f"{(header.vocabulary.written(token_id) or b'').decode(errors='replace')!r} at position {position}"
+        for position, token_id in found
+    ]
+    if len(texts) == 1:
+        raise PinError(
+            f"The {what} token {texts[0]} contradicts the constraint: no accepted text of {config.length} tokens has "
+            "it there.",
+            "Remove it, move it, or change the constraint or the length.",
+            positions=(found[0][0],),
+        )
+    raise PinError(
+        f"The {what} tokens {', '.join(texts[:-1])} and {texts[-1]} contradict the constraint together: no accepted "
+        f"text of {config.length} tokens has all of them, and without any one of them there is one.",
+        "Remove or move one of them, or change the constraint or the length.",
+        positions=tuple(position for position, _ in found),
+    )

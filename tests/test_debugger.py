@@ -1,0 +1,323 @@
+"""Forks: deterministic, never a change of the parent, refused with the fewest pins that contradict the constraint."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from engine import debugger, decode, token_automaton, trace
+from engine.constraints import read
+from engine.errors import ConfigError, ForkError, InputError, PinError
+from engine.inference import support
+from engine.trace import Branch, Config, Edit, Header, StepRecord, Trace
+from tests import oracle
+from tests.fake import Fake, characters
+
+SAMPLERS = decode.EXACT + decode.BASELINES
+LETTERS = characters("01.", eos=True)
+SOURCE = r"[01]+(\.[01]+)?"
+AUTOMATON = token_automaton.compile(read("regex", SOURCE), LETTERS)
+BASE = Config("p", "regex", SOURCE, "fake", length=8, steps=8, block_length=8, temperature=1.0, seed=3)
+MODEL = Fake(LETTERS)
+
+
+def record(model: Fake = MODEL, automaton=AUTOMATON, **changes) -> Trace:
+    config = dataclasses.replace(BASE, **changes)
+    header = Header(config, model.facts, model.vocabulary, automaton, model.encode_prompt(config.prompt))
+    return Trace(header, tuple(decode.denoise(model, automaton, config)))
+
+
+def child(parent: Trace, step: int, *edits: Edit, reuse: bool = False, model: Fake | None = MODEL) -> Trace:
+    made = debugger.fork(parent, step, edits, reuse=reuse)
+    return Trace(made.header, tuple(debugger.steps(made, model)))
+
+
+def differences(one: StepRecord, other: StepRecord) -> set[str]:
+    """Names of the fields that differ in any bit; how long a step took is not what it computed."""
+    names = {f.name for f in dataclasses.fields(StepRecord)} - {"model_ms", "engine_ms"}
+    return {
+        n for n in names if not np.array_equal(getattr(one, n), getattr(other, n), equal_nan=n.startswith("midpoint"))
+    }
+
+
+def assert_same(one: Trace, other: Trace) -> None:
+    assert len(one.steps) == len(other.steps)
+    for n, (a, b) in enumerate(zip(one.steps, other.steps, strict=True)):
+        assert not differences(a, b), f"step {n}"
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"steps": 6},
+        {"block_length": 4, "steps": 4, "confidence": "mf"},
+        {"temperature": 0.0},
+        {"remasking": "random", "temperature": 0.6},
+    ],
+)
+def test_a_fork_without_edits_is_its_parent_bit_for_bit(sampler: str, changes: dict) -> None:
+    parent = record(sampler=sampler, **changes)
+    for step in range(len(parent.steps)):
+        assert_same(child(parent, step), parent)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_fork_of_a_fork_without_edits_is_the_fork(sampler: str) -> None:
+    parent = record(sampler=sampler, block_length=4, steps=4)
+    pinned = child(parent, 1, Edit("pin", 2, 1), Edit("set", name="seed", value=9))
+    for step in (1, 2, 3):
+        assert_same(child(pinned, step), pinned)
+    cut = Trace(pinned.header, pinned.steps[:3])
+    assert_same(Trace(cut.header, tuple(debugger.steps(debugger.resume(cut), MODEL))), pinned)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(sampler: str) -> None:
+    whole = record(sampler=sampler)
+    for count in range(len(whole.steps)):
+        stopped = Trace(whole.header, whole.steps[:count])
+        made = debugger.resume(stopped)
+        assert_same(Trace(made.header, tuple(debugger.steps(made, MODEL))), whole)
+    with pytest.raises(ForkError, match="all its 8 steps"):
+        debugger.resume(whole)
+
+
+def test_the_schedule_survives_a_step_that_draws_the_mask() -> None:
+    # Without a constraint a model may draw its own mask, which leaves more masked than the plan says.
+    automaton = token_automaton.everything(LETTERS)
+    for seed in range(20):
+        parent = record(Fake(LETTERS, seed), automaton, sampler="independent", steps=5, block_length=8)
+        if any((s.committed & (s.drawn == LETTERS.mask_id)).any() for s in parent.steps[:4]):
+            break
+    else:
+        pytest.fail("no seed is the case that is meant")
+    for step in range(5):
+        assert_same(child(parent, step, model=Fake(LETTERS, seed)), parent)
+
+
+def test_a_fork_never_changes_its_parent_and_says_where_it_comes_from() -> None:
+    parent = record()
+    before = trace.dumps(parent)
+    edits = (Edit("pin", 4, 0), Edit("set", name="temperature", value=0.5))
+    made = child(parent, 3, *edits)
+    assert trace.dumps(parent) == before
+    assert made.header.branches == (Branch(parent.fingerprint, 3, edits),)
+    assert all(a is b for a, b in zip(made.steps[:3], parent.steps[:3], strict=True))
+    assert made.fingerprint != parent.fingerprint
+    assert_same(child(parent, 3, *edits), made)
+
+
+def test_a_pin_stands_from_its_step_on_and_the_rest_is_drawn_around_it() -> None:
+    parent = record()
+    for step in range(8):
+        for position in np.flatnonzero(parent.steps[step].canvas == LETTERS.mask_id).tolist():
+            for token_id in (0, 1, 2):
+                try:
+                    made = child(parent, step, Edit("pin", position, token_id))
+                except PinError:
+                    continue
+                assert made.canvas[position] == token_id
+                assert made.steps[step].canvas[position] == token_id
+                assert made.accepted
+
+
+def test_a_ban_takes_a_token_out_of_both_distributions() -> None:
+    parent = record()
+    position = int(np.flatnonzero(parent.steps[2].canvas == LETTERS.mask_id)[0])
+    token_id = int(parent.steps[2].drawn[position])
+    made = child(parent, 2, Edit("ban", position, token_id))
+    assert made.canvas[position] != token_id
+    assert made.header.config.bans == ((position, token_id),)
+    shown = made.steps[2].top_ids[position]
+    mass = np.exp(made.steps[2].top_log_mean_field[position])[shown == token_id]
+    assert (mass == 0).all()
+    assert made.accepted
+
+
+def test_a_commit_and_a_hold_change_the_choice_and_nothing_else() -> None:
+    parent = record(confidence="mar")
+    for step in range(6):
+        first = parent.steps[step]
+        chosen = int(np.flatnonzero(first.committed)[0])
+        masked = np.flatnonzero((first.canvas == LETTERS.mask_id) & ~first.committed)
+        held = child(parent, step, Edit("hold", chosen))
+        assert not held.steps[step].committed[chosen]
+        assert held.steps[step].committed.sum() == first.committed.sum()
+        taken = child(parent, step, Edit("commit", int(masked[-1])))
+        assert np.flatnonzero(taken.steps[step].committed).tolist() == [masked[-1]]
+        for made in (held, taken):
+            assert differences(made.steps[step], first) <= {"committed", "committed_mf", "committed_mar"}
+            assert made.accepted
+
+
+def test_an_uncommitted_position_is_drawn_again_and_every_position_is_committed_in_the_end() -> None:
+    parent = record(block_length=4, steps=4)
+    for step in range(1, 4):
+        for position in np.flatnonzero(parent.steps[step].canvas != LETTERS.mask_id).tolist():
+            made = child(parent, step, Edit("uncommit", position))
+            assert made.steps[step].canvas[position] == LETTERS.mask_id
+            assert LETTERS.mask_id not in made.canvas
+            assert made.accepted
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("temperature", 0.0),
+        ("temperature", 2),
+        ("confidence", "mf"),
+        ("remasking", "random"),
+        ("sampler", "chain"),
+        ("seed", 11),
+    ],
+)
+def test_a_setting_holds_from_the_fork_on(name: str, value: object) -> None:
+    parent = record()
+    made = child(parent, 3, Edit("set", name=name, value=value))
+    assert getattr(made.header.config, name) == value
+    assert_same(Trace(made.header, made.steps[:3]), Trace(parent.header, parent.steps[:3]))
+    assert made.finished
+    # The same as a run with that setting that begins with this canvas, at this step.
+    other = list(
+        decode.denoise(MODEL, AUTOMATON, made.header.config, decode.Start(3, parent.steps[3].canvas, ((8, 1),) * 5))
+    )
+    for a, b in zip(made.steps[3:], other, strict=True):
+        assert not differences(a, b)
+
+
+def test_reusing_the_mean_field_needs_no_model_and_gives_the_posterior_of_the_recorded_one() -> None:
+    parent = record()
+    position = int(np.flatnonzero(parent.steps[3].canvas == LETTERS.mask_id)[-1])
+    for edits in ([Edit("set", name="sampler", value="chain")], [Edit("pin", position, 0)], [Edit("ban", position, 2)]):
+        made = debugger.fork(parent, 3, edits, reuse=True)
+        assert made.instant
+        assert made.model_calls == 4
+        own = tuple(debugger.steps(made, None))
+        assert len(own) == 4, "it stops in front of the step that needs the model"
+        logits = np.zeros((8, LETTERS.size))
+        logits[parent.steps[3].canvas == LETTERS.mask_id] = parent.steps[3].log_mean_field
+        for i, v in made.header.config.bans:
+            logits[i, v] = -np.inf
+        expected = oracle.enumerate_all(logits, own[3].canvas, LETTERS.mask_id, AUTOMATON)
+        assert own[3].log_partition == pytest.approx(expected.log_partition, abs=1e-5)
+
+
+def test_without_a_recorded_mean_field_reuse_is_refused() -> None:
+    parent = record()
+    bare = Trace(parent.header, tuple(dataclasses.replace(s, log_mean_field=None) for s in parent.steps))
+    with pytest.raises(ForkError, match="not recorded"):
+        debugger.fork(bare, 2, reuse=True)
+    with pytest.raises(ForkError, match="was committed at step 3"):
+        debugger.fork(
+            parent, 3, [Edit("uncommit", int(np.flatnonzero(parent.steps[3].canvas != LETTERS.mask_id)[0]))], reuse=True
+        )
+    assert debugger.fork(bare, 2).model_calls == 6
+
+
+def test_another_constraint_reads_the_steps_before_again_and_holds_from_the_fork_on() -> None:
+    parent = record(steps=4)
+    made = child(parent, 1, Edit("constrain", name="regex", value="[01.]{8}"))
+    assert made.header.config.source == "[01.]{8}"
+    assert made.header.automaton.states != parent.header.automaton.states
+    first, was = made.steps[0], parent.steps[0]
+    for name in ("canvas", "drawn", "committed", "confidence_mf", "top_ids"):
+        same = np.array_equal(getattr(first, name), getattr(was, name))
+        assert same or name in ("confidence_mf", "top_ids"), name
+    np.testing.assert_allclose(first.confidence_mf, was.confidence_mf, rtol=1e-5)
+    assert first.log_partition > was.log_partition, "it accepts more"
+    assert LETTERS.eos_ids[0] not in made.canvas
+    trace.load(trace.dumps(made))  # every shape is of the one automaton
+    instant = debugger.fork(parent, 1, [Edit("constrain", name="regex", value="[01.]{8}")], reuse=True)
+    assert len(list(debugger.steps(instant, None))) == 2
+
+
+def test_a_constraint_that_the_canvas_contradicts_is_refused_with_the_positions() -> None:
+    parent = record(pins=((0, 0), (5, 1)))
+    with pytest.raises(PinError) as refused:
+        debugger.fork(parent, 0, [Edit("constrain", name="regex", value="1[01]{7}")])
+    assert refused.value.positions == (0,)
+    with pytest.raises(InputError, match=r"can't be read"):
+        debugger.fork(parent, 0, [Edit("constrain", name="regex", value="(")])
+
+
+def test_pins_that_contradict_the_constraint_are_the_fewest_that_do() -> None:
+    dot = 2
+    parent = record(pins=((1, dot), (6, 0)))
+    with pytest.raises(PinError, match=r"'\.' at position 1 and '\.' at position 4 contradict") as refused:
+        debugger.fork(parent, 0, [Edit("pin", 4, dot)])
+    assert refused.value.positions == (1, 4)
+    with pytest.raises(PinError, match=r"'\.' at position 0 contradicts") as refused:
+        debugger.fork(record(), 0, [Edit("pin", 0, dot)])
+    assert refused.value.positions == (0,)
+
+
+def test_the_reported_conflict_is_minimal_on_random_automata() -> None:
+    found = 0
+    for seed in range(90):
+        rng = np.random.default_rng(seed)
+        automaton = oracle.random_automaton(rng, 4, 4, 0.4)
+        length = 5
+        placed = [(i, int(rng.integers(0, 4))) for i in rng.permutation(length)[:4].tolist()]
+        banned = [(int(rng.integers(0, length)), int(rng.integers(0, 4))) for _ in range(2)]
+        possible = {
+            frozenset(chosen): any(
+                all(w[i] == v for i, v in chosen) and all(w[i] != v for i, v in banned)
+                for w in product(range(4), repeat=length)
+                if automaton.accepts(w)
+            )
+            for n in range(5)
+            for chosen in combinations(placed, n)
+        }
+        conflict = support.conflict(automaton, length, placed, banned)
+        if conflict is None:
+            assert possible[frozenset(placed)]
+            continue
+        found += len(conflict) > 1
+        assert not possible[frozenset(conflict)]
+        assert all(possible[frozenset(conflict) - {pair}] for pair in conflict)
+    assert found >= 3
+
+
+def test_a_lost_run_says_from_which_step_on_it_is_lost() -> None:
+    for seed in range(50):
+        parent = record(sampler="independent", seed=seed)
+        lost = [n for n, s in enumerate(parent.steps) if np.isneginf(s.log_partition)]
+        if lost and lost[0] < 7:
+            break
+    assert_same(child(parent, lost[0] + 1), parent)
+    with pytest.raises(PinError, match=f"Since step {lost[0]} nothing"):
+        debugger.fork(parent, lost[0] + 1, [Edit("set", name="sampler", value="midpoint")])
+    saved = child(parent, lost[0] - 1, Edit("set", name="sampler", value="midpoint"))
+    assert saved.accepted
+    assert not parent.accepted
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (Edit("paint", 1), "no edit 'paint'"),
+        (Edit("pin", 8, 1), "no position 8"),
+        (Edit("pin", None, 1), "no position None"),
+        (Edit("pin", 1, 99), "no token 99"),
+        (Edit("ban", 1), "no token None"),
+        (Edit("uncommit", 1), "still masked"),
+        (Edit("set", name="length", value=9), "can't set 'length'"),
+        (Edit("set", name="seed", value="x"), "can't be 'x'"),
+        (Edit("set", name="sampler", value="fast"), "no sampler 'fast'"),
+        (Edit("set", name="temperature", value=-1.0), "temperature is -1"),
+    ],
+)
+def test_an_edit_that_can_not_be_is_refused(edit: Edit, said: str) -> None:
+    with pytest.raises((ForkError, ConfigError), match=said):
+        debugger.fork(record(), 0, [edit])
+
+
+@pytest.mark.parametrize("step", [-1, 8, 99])
+def test_a_step_that_is_not_there_is_refused(step: int) -> None:
+    with pytest.raises(ForkError, match=f"no step {step}"):
+        debugger.fork(record(), step)
