@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.determinise import Determiniser, OverBudgetError
 from engine.errors import Place, SizeError
-from engine.nfa import Conditions, Nfa, Subsets, TooManyStatesError
-from engine.partition import breadth_first, refine
-from engine.pattern import Concat, Look, Repeat, Union, looks, without_edges
+from engine.partition import breadth_first
+from engine.pattern import Complement, Intersection, Repeat, looks
+from engine.table import united
+from engine.utf8 import TooManyBytesError, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
     from engine.pattern import Origin, Pattern
 
 STATE_BUDGET = 100_000
 """States of the deterministic automaton before minimisation."""
 LOOK_AROUND_BUDGET = 25_000
 """The same with look-around, whose states are conditions and take some ten times as long; a few seconds either way."""
+BYTE_BUDGET = 200_000
+"""States once the characters of many scripts are written in bytes; `\\w` takes some 300 wherever it stands."""
+COMPILE_SECONDS = 4.0
+"""Processor time that the states of one constraint may take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,170 +93,96 @@ class ByteAutomaton:
         return None
 
 
-def compile(pattern: Pattern, source: str = "", budget: int | None = None) -> ByteAutomaton:
+def compile(
+    pattern: Pattern, source: str = "", budget: int | None = None, seconds: float = COMPILE_SECONDS
+) -> ByteAutomaton:
     """Compile a pattern.
 
     Args:
         pattern: whose language is meant, on whole strings.
         source: the text that its origins point into, for error messages.
         budget: of states before minimisation; by default `STATE_BUDGET`, or with look-around `LOOK_AROUND_BUDGET`.
+        seconds: of processor time.
 
     Raises:
-        SizeError: the budget is passed; names the largest repetition.
+        SizeError: the budget is passed; names the construct that takes most of it.
     """
-    nfa = Nfa()
-    # Most look-arounds are a '^' in front and a '$' behind, which hold there.
-    pattern = without_edges(pattern)
     if budget is None:
         budget = LOOK_AROUND_BUDGET if looks(pattern) else STATE_BUDGET
+    determiniser = Determiniser(pattern, budget, seconds)
     try:
-        entry = nfa.add(pattern, nfa.final())
-    except TooManyStatesError:
-        raise _too_large(pattern, source, budget) from None
-    byte_class, count = nfa.to_byte_classes()
-    machine: Subsets | Conditions = Conditions(nfa, entry) if looks(pattern) else Subsets(nfa, entry)
-    explored = _explore(machine, count, lambda: _too_large(pattern, source, budget), budget)
-    return _minimal(byte_class, *explored, leaves=tuple(nfa.leaves))
+        table = determiniser.table()
+        leaves = tuple(determiniser.leaf_ids)
+        writer = Writer(table.states, determiniser.alphabet, BYTE_BUDGET)
+        for state in range(table.states):
+            writer.add(state, table.moves(state))
+    except OverBudgetError as error:
+        raise _too_large(str(error), error.blame, source) from None
+    except TooManyBytesError as error:
+        raise _too_many_bytes(BYTE_BUDGET, [leaves[leaf] for leaf in error.leaves], source) from None
+    return _byte_automaton(table.accepting, writer, leaves)
 
 
-def _explore(
-    machine: Subsets | Conditions,
-    count: int,
-    too_large: Callable[[], SizeError],
-    budget: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[frozenset[int]]]:
-    """Number all states from the initial one; return moves, acceptance, origin ids and origin sets."""
-    ids: dict[Hashable, int] = {machine.initial: 0}
-    order: list[Hashable] = [machine.initial]
-    origin_ids: dict[frozenset[int], int] = {}
-    entries: list[tuple[int, int, int, int]] = []
-    at = 0
-    while at < len(order):
-        for group, (following, leaves) in machine.moves(order[at]):  # type: ignore[arg-type]
-            to = ids.setdefault(following, len(order))
-            if to == len(order):
-                order.append(following)
-                if to >= budget:
-                    raise too_large()
-            origin = origin_ids.setdefault(leaves, len(origin_ids))
-            entries.extend((at, symbol, to, origin) for symbol in group)
-        at += 1
-    move = np.full((len(order), count), -1, np.int32)
-    origins = np.full((len(order), count), -1, np.int32)
-    if entries:
-        source, symbol, target, origin_id = np.asarray(entries, np.int32).T
-        move[source, symbol] = target
-        origins[source, symbol] = origin_id
-    accepting = np.asarray([machine.accepting(state) for state in order])  # type: ignore[arg-type]
-    return move, accepting, origins, list(origin_ids)
-
-
-def _too_large(pattern: Pattern, source: str, budget: int) -> SizeError:
-    """Name the repetition that makes the most copies."""
-    largest: tuple[int, Repeat | None] = (0, None)
-    stack = [pattern]
-    while stack:
-        node = stack.pop()
-        match node:
-            case Repeat(body, least, most):
-                copies = most if most is not None else least
-                largest = max(largest, (copies, node), key=lambda pair: pair[0])
-                stack.append(body)
-            case Concat(parts) | Union(parts):
-                stack.extend(parts)
-            case Look(body):
-                stack.append(body)
-            case _:
-                pass
-    problem = f"The automaton of this constraint passes {budget:,} states."
-    if largest[1] is None:
-        return SizeError(problem, "Split it, or remove alternatives.")
-    origin = largest[1].origin
-    return SizeError(
-        f"{problem} Its largest repetition makes {largest[0]:,} copies of what it repeats.",
-        "Lower its bound, or use one without an upper limit ('*' or '+'); where \\w or \\d need only ASCII, begin the "
-        "regex with (?a), which takes far fewer states.",
-        Place(source, origin.start, origin.stop),
+def _byte_automaton(accepting: np.ndarray, writer: Writer, leaves: tuple[Origin, ...]) -> ByteAutomaton:
+    """Gather the edges of a minimal automaton over bytes into tables over classes of bytes, numbered breadth first."""
+    source, low, high, target, origin = np.asarray(writer.edges, np.int64).reshape(-1, 5).T
+    cut = np.zeros(257, bool)
+    cut[[0, 256]] = cut[low] = cut[high + 1] = True
+    byte_class = np.cumsum(cut[:256]) - 1
+    first, count = byte_class[low], byte_class[high] - byte_class[low] + 1
+    classes = int(byte_class[-1]) + 1
+    starts = np.repeat(np.cumsum(count) - count, count)
+    symbol = np.repeat(first, count) + np.arange(starts.size) - starts
+    key, at, origin, sets = united(
+        np.repeat(source, count) * classes + symbol, np.repeat(origin, count), writer.origin_sets
     )
-
-
-def _minimal(
-    byte_class: np.ndarray,
-    move: np.ndarray,
-    accepting: np.ndarray,
-    origins: np.ndarray,
-    origin_sets: list[frozenset[int]],
-    leaves: tuple[Origin, ...],
-) -> ByteAutomaton:
-    """Drop what can't accept, join what can't be told apart, number breadth first, and join equal byte classes."""
-    alive = _co_accessible(move, accepting)
-    if not alive[0]:
-        none = np.full((1, 1), -1, np.int32)
-        return ByteAutomaton(np.zeros(256, np.uint8), none, 0, np.zeros(1, bool), none, (), leaves)
-    move = np.where((move >= 0) & alive[np.maximum(move, 0)], move, -1)
-    move[~alive] = -1
-    block = _partition(move, accepting, alive)
-    number = breadth_first(move, block)
-    states = int(number.max()) + 1
-    first = np.zeros(states, np.int64)
-    kept = np.flatnonzero(number >= 0)
-    first[number[kept][::-1]] = kept[::-1]
-    joined = np.where(move[first] >= 0, number[np.maximum(move[first], 0)], -1).astype(np.int32)
-    edge_origins, sets = _united(origins, move, number, states, origin_sets)
-    columns, column_of = _equal_columns(np.concatenate([joined, edge_origins]))
+    move = np.full((writer.states, classes), -1, np.int32)
+    move.flat[key] = np.repeat(target, count)[at]
+    origins = np.full_like(move, -1)
+    origins.flat[key] = origin
+    number = breadth_first(move)
+    order = np.argsort(number)
+    move = np.where(move >= 0, number[move], -1).astype(np.int32)[order]
+    origins = origins[order]
+    columns, column_of = _equal_columns(np.concatenate([move, origins]))
     return ByteAutomaton(
         byte_class=column_of[byte_class].astype(np.uint8),
-        move=np.ascontiguousarray(joined[:, columns]),
+        move=np.ascontiguousarray(move[:, columns]),
         start=0,
-        accepting=accepting[first],
-        edge_origins=np.ascontiguousarray(edge_origins[:, columns]),
-        origin_sets=sets,
+        accepting=np.append(accepting, np.zeros(writer.states - accepting.size, bool))[order],
+        edge_origins=np.ascontiguousarray(origins[:, columns]),
+        origin_sets=tuple(tuple(sorted(leaves)) for leaves in sets),
         leaves=leaves,
     )
 
 
-def _co_accessible(move: np.ndarray, accepting: np.ndarray) -> np.ndarray:
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import breadth_first_order
-
-    # The reversed moves, and one more node that leads to every accepting state.
-    states = accepting.size
-    source, symbol = np.nonzero(move >= 0)
-    rows = np.concatenate([move[source, symbol], np.full(int(accepting.sum()), states)])
-    columns = np.concatenate([source, np.flatnonzero(accepting)])
-    graph = coo_matrix((np.ones(rows.size, bool), (rows, columns)), (states + 1, states + 1)).tocsr()
-    alive = np.zeros(states + 1, bool)
-    alive[breadth_first_order(graph, states, return_predecessors=False)] = True
-    return alive[:states]
-
-
-def _partition(move: np.ndarray, accepting: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Return the class of each state under equality of languages; -1 where not alive (Valmari, Lehtinen 2008)."""
-    source, symbol = np.nonzero(move >= 0)
-    order = np.argsort(symbol, kind="stable")
-    target = move[source, symbol][order].astype(np.int64)
-    source, symbol = source[order].astype(np.int64), symbol[order].astype(np.int64)
-    block = np.full(accepting.size, -1, np.int64)
-    number = np.cumsum(alive) - 1
-    found = refine(number[source], symbol, number[target], accepting[alive])
-    block[alive] = found
-    return block
+def _too_large(problem: str, blame: Pattern | None, source: str) -> SizeError:
+    """Name the construct that takes most."""
+    problem = f"The automaton of this constraint {problem}."
+    match blame:
+        case Repeat(_, least, most, origin) if (most or least) > 1:
+            copies = least if most is None else most
+            named = f"This repetition takes most of it, with {copies:,} copies of what it repeats."
+            remedy = "Lower its bound, or use one without an upper limit ('*' or '+')."
+        case Repeat(origin=origin):
+            named, remedy = "What is repeated here takes most of it.", "Make it simpler, or split the constraint."
+        case Intersection(origin=origin):
+            named, remedy = "What must hold together here takes most of it.", "Ask for fewer things at once."
+        case Complement(origin=origin):
+            named, remedy = "What is excluded here takes most of it.", "Exclude less, or say what is allowed instead."
+        case _:
+            return SizeError(problem, "Split it, or remove alternatives.")
+    return SizeError(f"{problem} {named}", remedy, Place(source, origin.start, origin.stop))
 
 
-def _united(
-    origins: np.ndarray, move: np.ndarray, number: np.ndarray, states: int, origin_sets: list[frozenset[int]]
-) -> tuple[np.ndarray, tuple[tuple[int, ...], ...]]:
-    """Unite the origins of the moves that minimisation made one."""
-    source, symbol = np.nonzero(move >= 0)
-    keys = np.stack([number[source], symbol, origins[source, symbol]], axis=1)
-    gathered: dict[tuple[int, int], set[int]] = {}
-    for q, s, o in np.unique(keys, axis=0).tolist():
-        gathered.setdefault((q, s), set()).update(origin_sets[o])
-    united: dict[tuple[int, ...], int] = {}
-    out = np.full((states, move.shape[1]), -1, np.int32)
-    for (q, s), leaves in gathered.items():
-        out[q, s] = united.setdefault(tuple(sorted(leaves)), len(united))
-    return out, tuple(united)
+def _too_many_bytes(budget: int, origins: list[Origin], source: str) -> SizeError:
+    """Name the characters of many scripts that take the states."""
+    problem = f"The automaton of this constraint passes {budget:,} states once its characters are written in bytes."
+    origin = min(origins, key=lambda origin: origin.start, default=None)
+    place = Place(source, origin.start, origin.stop) if origin else None
+    return SizeError(
+        problem, "Where \\w or \\d need only ASCII, begin the regex with (?a), which takes far fewer states.", place
+    )
 
 
 def _equal_columns(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

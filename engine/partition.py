@@ -94,28 +94,18 @@ def refine(source, symbol, target, accepting):
 
 
 @njit(cache=True)
-def breadth_first(move, block):
-    """Number the blocks by breadth first search from state 0's; return each state's number, -1 where it has none."""
+def breadth_first(move):
+    """Number the states by breadth first search from state 0, from which all are reached; int64 `[states]`."""
     states, symbols = move.shape
-    member = np.full(states, -1, np.int64)
-    for q in range(states - 1, -1, -1):
-        if block[q] >= 0:
-            member[block[q]] = q
     number = np.full(states, -1, np.int64)
     queue = np.empty(states, np.int64)
-    number[block[0]] = 0
-    queue[0] = block[0]
-    head, tail = 0, 1
-    while head < tail:
-        q = member[queue[head]]
-        head += 1
+    number[0] = queue[0] = 0
+    tail = 1
+    for head in range(states):
         for s in range(symbols):
-            if move[q, s] >= 0 and number[block[move[q, s]]] < 0:
-                number[block[move[q, s]]] = tail
-                queue[tail] = block[move[q, s]]
+            to = move[queue[head], s]
+            if to >= 0 and number[to] < 0:
+                number[to] = tail
+                queue[tail] = to
                 tail += 1
-    out = np.full(states, -1, np.int64)
-    for q in range(states):
-        if block[q] >= 0:
-            out[q] = number[block[q]]
-    return out
+    return number

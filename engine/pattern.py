@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Ranges = tuple[tuple[int, int], ...]
 """Sorted, disjoint, inclusive ranges of code points."""
@@ -68,7 +72,30 @@ class Look:
     negative: bool
 
 
-Pattern = Chars | Concat | Union | Repeat | Look
+@dataclass(frozen=True, slots=True)
+class Intersection:
+    """The texts that all the parts match; without parts every text.
+
+    Each part is a text of its own: a look-around in it sees no further than what the part matches. What is written
+    comes from the leaves of all the parts.
+    """
+
+    parts: tuple[Pattern, ...]
+    origin: Origin = field(default=Origin(0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """Every text but those that the body matches, a text of its own as in `Intersection`.
+
+    What is written comes from `origin`; the leaves of the body say only what is not.
+    """
+
+    body: Pattern
+    origin: Origin
+
+
+Pattern = Chars | Concat | Union | Repeat | Look | Intersection | Complement
 
 EMPTY = Concat(())
 
@@ -83,17 +110,49 @@ def alternatives(parts: list[Pattern]) -> Pattern:
     return parts[0] if len(parts) == 1 else Union(tuple(parts))
 
 
-def looks(pattern: Pattern) -> bool:
-    """Whether any look-around stands in the pattern."""
+def difference(whole: Pattern, without: Pattern, origin: Origin) -> Pattern:
+    """Return what `whole` matches and `without` doesn't."""
+    return Intersection((whole, Complement(without, origin)), origin)
+
+
+def children(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The patterns that a pattern is made of."""
     match pattern:
-        case Look():
-            return True
-        case Concat(parts) | Union(parts):
-            return any(looks(part) for part in parts)
-        case Repeat(body):
-            return looks(body)
+        case Concat(parts) | Union(parts) | Intersection(parts):
+            return parts
+        case Repeat(body) | Look(body) | Complement(body):
+            return (body,)
         case _:
-            return False
+            return ()
+
+
+def nodes(pattern: Pattern, closed: bool = False) -> Iterable[Pattern]:
+    """Yield every node once, though it may stand in many places.
+
+    Args:
+        pattern: where to start.
+        closed: whether to stop at intersections and complements, which are texts of their own.
+    """
+    seen, stack = {id(pattern)}, [pattern]
+    while stack:
+        node = stack.pop()
+        yield node
+        if closed and isinstance(node, (Intersection, Complement)):
+            continue
+        for child in children(node):
+            if id(child) not in seen:
+                seen.add(id(child))
+                stack.append(child)
+
+
+def character_sets(pattern: Pattern) -> list[Ranges]:
+    """List the distinct sets of characters of a pattern."""
+    return list(dict.fromkeys(node.ranges for node in nodes(pattern) if isinstance(node, Chars)))
+
+
+def looks(pattern: Pattern) -> bool:
+    """Whether a look-around of the pattern's own text stands in it."""
+    return any(isinstance(node, Look) for node in nodes(pattern, closed=True))
 
 
 def without_edges(pattern: Pattern) -> Pattern:
@@ -145,3 +204,5 @@ def _matches_nothing(pattern: Pattern, ahead: bool) -> bool | None:
         case Look(body, direction, negative):
             inner = _matches_nothing(body, ahead) if direction == ahead else None
             return None if inner is None else inner != negative
+        case _:
+            return None

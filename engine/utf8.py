@@ -1,44 +1,50 @@
-"""Sets of characters as small automata over the bytes of UTF-8."""
+"""An automaton over characters written out as one over the bytes of UTF-8."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from engine.alphabet import Alphabet
+    from engine.nfa import Symbols
     from engine.pattern import Ranges
 
 Block = tuple[tuple[tuple[int, int, int], ...], ...]
-"""A small automaton: state -> moves (low byte, high byte, next state); the next of its last state is the way out."""
+"""A small automaton, its start the last state: state -> moves (low byte, high byte, next); ways out are ~0, ~1, …"""
 
 
 @lru_cache(maxsize=4096)
-def block(ranges: Ranges) -> Block:
-    """Return the automaton of a set of characters in UTF-8, equal continuations shared; state 0 is its start."""
+def block(sets: tuple[Ranges, ...]) -> Block:
+    """Return the automaton of disjoint sets of characters, each with its own way out, equal continuations shared."""
     ids: dict[tuple[tuple[int, int, int], ...], int] = {}
-    states: list[tuple[tuple[int, int, int], ...]] = []
 
-    def share(sequences: list[tuple[tuple[int, int], ...]]) -> int:
-        """Number the automaton of byte-range sequences that differ in their first ranges; -1 is the end."""
-        if sequences == [()]:
-            return -1
-        groups: dict[tuple[int, int], list[tuple[tuple[int, int], ...]]] = {}
-        for first, *rest in sequences:
-            groups.setdefault(first, []).append(tuple(rest))
-        moves = tuple((low, high, share(rest)) for (low, high), rest in sorted(groups.items()))
-        if moves not in ids:
-            ids[moves] = len(states)
-            states.append(moves)
-        return ids[moves]
+    def share(sequences: list[tuple[tuple[tuple[int, int], ...], int]]) -> int:
+        """Number the automaton of byte-range sequences that differ in their first ranges."""
+        if len(sequences) == 1 and not sequences[0][0]:
+            return ~sequences[0][1]
+        groups: dict[tuple[int, int], list[tuple[tuple[tuple[int, int], ...], int]]] = {}
+        for (first, *rest), way in sequences:
+            groups.setdefault(first, []).append((tuple(rest), way))
+        moves = _joined((low, high, share(rest)) for (low, high), rest in sorted(groups.items()))
+        return ids.setdefault(moves, len(ids))
 
-    share([s for low, high in ranges for s in _sequences(low, high)])
-    # The start was numbered last; the block wants it first, and the end behind all others.
-    count = len(states)
-    number = {count - 1: 0, -1: count, **{n: n + 1 for n in range(count - 1)}}
-    order = [count - 1, *range(count - 1)]
-    return tuple(tuple((low, high, number[to]) for low, high, to in states[n]) for n in order)
+    share([(s, n) for n, ranges in enumerate(sets) for low, high in ranges for s in _sequences(low, high)])
+    return tuple(ids)
+
+
+def _joined(moves: Iterable[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """Join neighbouring ranges that lead to the same state."""
+    out: list[tuple[int, int, int]] = []
+    for low, high, to in moves:
+        if out and out[-1][1] + 1 == low and out[-1][2] == to:
+            out[-1] = (out[-1][0], high, to)
+        else:
+            out.append((low, high, to))
+    return tuple(out)
 
 
 def _sequences(low: int, high: int) -> Iterable[tuple[tuple[int, int], ...]]:
@@ -61,3 +67,111 @@ def _sequences(low: int, high: int) -> Iterable[tuple[tuple[int, int], ...]]:
                 yield from _sequences(high & ~mask, high)
                 return
     yield tuple(zip(chr(low).encode(), chr(high).encode(), strict=True))
+
+
+class TooManyBytesError(Exception):
+    """The states over bytes pass the budget; `leaves` are those whose characters make the last of them."""
+
+    def __init__(self, leaves: frozenset[int]) -> None:
+        super().__init__()
+        self.leaves = leaves
+
+
+Exit = tuple[int, int]
+"""The state that a character leads to, and its origin."""
+
+
+class Writer:
+    """Writes moves on characters as moves on bytes, with states in between for characters of several bytes.
+
+    States in between that lead alike are one, so a minimal automaton stays minimal.
+
+    Attributes:
+        states: how many there are; the first are those of the automaton over characters.
+        edges: (source, low byte, high byte, target, origin).
+        origin_sets: the set of leaves that each origin stands for.
+    """
+
+    def __init__(self, states: int, alphabet: Alphabet, budget: int) -> None:
+        self.states = states
+        self.edges: list[tuple[int, int, int, int, int]] = []
+        self.origin_sets: list[frozenset[int]] = []
+        self._alphabet = alphabet
+        self._budget = budget
+        self._origins: dict[frozenset[int], int] = {}
+        self._blocks: dict[tuple[Symbols, ...], _Ways] = {}
+        self._numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
+        self._known: dict[tuple[int, int, tuple[Exit, ...]], Exit] = {}
+
+    def add(self, source: int, moves: Iterable[tuple[Symbols, int, frozenset[int]]]) -> None:
+        """Add the moves of a state: symbols, target, leaves; no symbol in two of them."""
+        wide, exits = [], []
+        for symbols, target, leaves in moves:
+            origin = self._origin(leaves)
+            ascii_ranges = (span for symbol in symbols for span in self._alphabet.ascii[symbol])
+            self.edges += [(source, low, high, target, origin) for low, high in ascii_ranges]
+            beyond = tuple(symbol for symbol in symbols if self._alphabet.beyond_ascii[symbol])
+            if beyond:
+                wide.append(beyond)
+                exits.append((target, origin))
+        if wide:
+            ways = self._ways(tuple(wide))
+            self.edges += [(source, low, high, *self._exit(ways, tuple(exits), to)) for low, high, to in ways.block[-1]]
+
+    def _exit(self, ways: _Ways, exits: tuple[Exit, ...], node: int) -> Exit:
+        """Return the state that stands for a node of a block whose ways out lead to `exits`, and what leads there."""
+        if node < 0:
+            return exits[~node]
+        own = tuple(exits[n] for n in ways.below[node])
+        key = (ways.number, node, own)
+        if key not in self._known:
+            moves = [(low, high, *self._exit(ways, exits, to)) for low, high, to in ways.block[node]]
+            leaves = frozenset[int]().union(*(self.origin_sets[origin] for _, origin in own))
+            state = self._state(_joined((low, high, to) for low, high, to, _ in moves), leaves)
+            self.edges += [(state, *move) for move in moves]
+            self._known[key] = (state, self._origin(leaves))
+        return self._known[key]
+
+    def _state(self, moves: tuple[tuple[int, int, int], ...], leaves: frozenset[int]) -> int:
+        number = self._numbers.setdefault(moves, self.states)
+        if number == self.states:
+            self.states += 1
+            if self.states > self._budget:
+                raise TooManyBytesError(leaves)
+        return number
+
+    def _origin(self, leaves: frozenset[int]) -> int:
+        number = self._origins.setdefault(leaves, len(self.origin_sets))
+        if number == len(self.origin_sets):
+            self.origin_sets.append(leaves)
+        return number
+
+    def _ways(self, wide: tuple[Symbols, ...]) -> _Ways:
+        if wide not in self._blocks:
+            sets = tuple(
+                _merged(r for symbol in symbols for r in self._alphabet.beyond_ascii[symbol]) for symbols in wide
+            )
+            self._blocks[wide] = _ways(len(self._blocks), block(sets))
+        return self._blocks[wide]
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Sort disjoint ranges and join the neighbours."""
+    return tuple((low, high) for low, high, _ in _joined((low, high, 0) for low, high in sorted(ranges)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    """A block, its number, and the ways out that each of its states leads to."""
+
+    number: int
+    block: Block
+    below: list[tuple[int, ...]]
+
+
+def _ways(number: int, states: Block) -> _Ways:
+    below: list[tuple[int, ...]] = []
+    for moves in states:
+        found = {n for _, _, to in moves for n in ((~to,) if to < 0 else below[to])}
+        below.append(tuple(sorted(found)))
+    return _Ways(number, states, below)

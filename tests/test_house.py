@@ -100,8 +100,11 @@ def starts_with(name: str, *modules: str) -> bool:
 ENGINE_LAYERS = (
     ("engine.errors",),
     ("engine.noise", "engine.partition", "engine.composition"),
-    ("engine.vocabulary", "engine.pattern", "engine.utf8"),
-    ("engine.nfa",),
+    ("engine.vocabulary", "engine.pattern", "engine.table"),
+    ("engine.alphabet",),
+    ("engine.nfa", "engine.utf8"),
+    ("engine.machines", "engine.conditions"),
+    ("engine.determinise",),
     ("engine.automaton",),
     ("engine.constraints",),
     ("engine.token_automaton",),

@@ -312,10 +312,14 @@ def test_copies_of_a_repetition_share_their_leaf() -> None:
     assert max(map(len, machine.origin_sets)) <= 3
 
 
-def test_look_around_over_every_script_is_refused_in_seconds_and_told_of_ascii() -> None:
-    source = r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])(?=.*[^\w]).{8,16}"
-    with pytest.raises(SizeError, match=r"\(\?a\)"):
-        _ = read("regex", source).automaton
-    ascii_only = read("regex", "(?a)" + source)
-    assert ascii_only.accepts("aB3!aB3!")
-    assert not ascii_only.accepts("aB33aB33")
+def test_look_around_over_every_script_fits_the_budget() -> None:
+    constraint = read("regex", r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])(?=.*[^\w]).{8,16}")
+    assert constraint.accepts("aB3!aB3!")
+    assert constraint.accepts("aB٣…日日日日")
+    assert not constraint.accepts("aB33aB33日")
+
+
+def test_characters_of_all_scripts_over_the_budget_in_bytes_are_named() -> None:
+    with pytest.raises(SizeError, match=r"\(\?a\)") as caught:
+        _ = read("regex", r"x\w{2000}").automaton
+    assert caught.value.place.start == 1

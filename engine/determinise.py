@@ -1,0 +1,176 @@
+"""Pattern -> deterministic automaton over the symbols of its alphabet, within a budget of states and of time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.alphabet import Alphabet, alphabet_of
+from engine.conditions import Conditions
+from engine.machines import Inverse, Product, Subsets
+from engine.nfa import Nfa, TooManyStatesError
+from engine.pattern import Complement, Intersection, looks, nodes, without_edges
+from engine.table import Table, minimal
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+    from typing import Any
+
+    from engine.machines import Machine
+    from engine.pattern import Origin, Pattern
+
+SETTLED = 4_000
+"""Operands of an intersection up to this size are made minimal before they are multiplied; larger ones stay lazy."""
+ATOMS = 500_000
+"""States of Thompson's automaton."""
+
+
+class OverBudgetError(Exception):
+    """The construction passes its budget of states or of time; `blame` is the construct that takes most of it."""
+
+    def __init__(self, problem: str, blame: Pattern | None) -> None:
+        super().__init__(problem)
+        self.blame = blame
+
+
+@dataclass
+class Determiniser:
+    """What the automata of one pattern share.
+
+    Attributes:
+        pattern: the whole pattern.
+        budget: of states before minimisation, for each of its automata.
+        seconds: of processor time for all of them together.
+    """
+
+    pattern: Pattern
+    budget: int
+    seconds: float
+    leaf_ids: dict[Origin, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.alphabet: Alphabet = alphabet_of(self.pattern)
+        self._tables: dict[int, Table] = {}
+        self._until = time.thread_time() + self.seconds
+
+    def table(self) -> Table:
+        """Return the minimal automaton of the whole pattern."""
+        return self._explored(self._machine(self.pattern), self.budget)
+
+    def _machine(self, pattern: Pattern) -> Machine:
+        match pattern:
+            case Intersection(parts):
+                return Product([self._settled(self._machine(part)) for part in parts], self.alphabet.all)
+            case Complement(body, origin):
+                leaf = self.leaf_ids.setdefault(origin, len(self.leaf_ids))
+                return Inverse(self._settled(self._machine(body)), self.alphabet.all, leaf)
+            case _:
+                return self._thompson(without_edges(pattern))
+
+    def _thompson(self, pattern: Pattern) -> Machine:
+        closed = [node for node in nodes(pattern, closed=True) if isinstance(node, (Intersection, Complement))]
+        for node in closed:
+            if id(node) not in self._tables:
+                self._tables[id(node)] = self._explored(self._machine(node), self.budget)
+        nfa = Nfa(self.alphabet, self.leaf_ids, self._tables, ATOMS)
+        try:
+            nfa.state()  # 0, the final one
+            entry = nfa.add(pattern, 0)
+        except TooManyStatesError:
+            raise OverBudgetError(
+                f"takes more than {ATOMS:,} states before it is made deterministic", _most_states(nfa)
+            ) from None
+        return Conditions(nfa, entry) if looks(pattern) else Subsets(nfa, entry)
+
+    def _settled(self, machine: Machine) -> Machine:
+        """Make a machine minimal if it is small."""
+        if isinstance(machine, Table):
+            return machine
+        try:
+            return self._explored(machine, min(SETTLED, self.budget))
+        except OverBudgetError:
+            self._check_time(machine, [])
+            return machine
+
+    def _explored(self, machine: Machine, budget: int) -> Table:
+        """Number all states from the initial one, and make them minimal."""
+        ids: dict[Hashable, int] = {machine.initial: 0}
+        order: list[Hashable] = [machine.initial]
+        rows = []
+        for state in order:
+            row = []
+            for symbols, following, leaves in machine.moves(state):
+                to = ids.setdefault(following, len(order))
+                if to == len(order):
+                    order.append(following)
+                row.append((symbols, to, leaves))
+            rows.append(row)
+            if len(order) > budget:
+                raise OverBudgetError(f"passes {budget:,} states", blame(machine, order))
+            if len(rows) % 64 == 0:
+                self._check_time(machine, order)
+        return minimal(rows, np.asarray([machine.accepts(state) for state in order]))
+
+    def _check_time(self, machine: Machine, order: list[Hashable]) -> None:
+        if time.thread_time() > self._until:
+            raise OverBudgetError(f"takes more than {self.seconds:g} s to build", blame(machine, order))
+
+
+def blame(machine: Machine, states: Sequence[Any]) -> Pattern | None:
+    """Return the construct that is in the most different situations in these states of a machine; None if none is."""
+    sample = states[:: len(states) // 1_000 + 1]
+    match machine:
+        case Subsets():
+            return _most_situations(machine.nfa, sample)
+        case Conditions():
+            return _most_situations(machine.nfa, [machine.atoms(state) for state in sample])
+        case Inverse():
+            return blame(machine.machine, [state for state in states if state is not None])
+        case Product():
+            columns = [list(set(column)) for column in zip(*states, strict=True)]
+            found = [(len(column), n) for n, column in enumerate(columns)]
+            return blame(machine.machines[max(found)[1]], columns[max(found)[1]]) if found else None
+        case _:
+            return None
+
+
+def _most_situations(nfa: Nfa, states: Iterable[Iterable[int]]) -> Pattern | None:
+    """Count for each construct the distinct sets of its atoms."""
+    situations: list[set[frozenset[int]]] = [set() for _ in nfa.constructs]
+    for atoms in states:
+        inside: dict[int, set[int]] = {}
+        for atom in atoms:
+            number = nfa.construct[atom]
+            while number >= 0:
+                inside.setdefault(number, set()).add(atom)
+                number = nfa.constructs[number][1]
+        for number, own in inside.items():
+            situations[number].add(frozenset(own))
+    return _innermost(nfa, [len(distinct) for distinct in situations])
+
+
+def _most_states(nfa: Nfa) -> Pattern | None:
+    """Count for each construct the states of Thompson's automaton."""
+    counts = [0] * len(nfa.constructs)
+    for number in nfa.construct:
+        if number >= 0:
+            counts[number] += 1
+    for number in range(len(counts) - 1, -1, -1):  # what is inside comes later
+        around = nfa.constructs[number][1]
+        if around >= 0:
+            counts[around] += counts[number]
+    return _innermost(nfa, counts)
+
+
+def _innermost(nfa: Nfa, counts: list[int]) -> Pattern | None:
+    """Return the construct of the largest count; one inside it that has more than half of that is the better answer."""
+    if not counts:
+        return None
+    most = counts.index(max(counts))
+    for number in range(most + 1, len(counts)):
+        if nfa.constructs[number][1] == most and 2 * counts[number] > counts[most]:
+            most = number
+    return nfa.constructs[most][0]

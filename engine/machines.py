@@ -1,0 +1,111 @@
+"""Deterministic automata whose states are made as they are reached: subsets, products, complements.
+
+All read the symbols of one alphabet, so they compose. `Machine` says what each must answer.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from engine.nfa import Nfa, Symbols
+
+Step = tuple["Symbols", Any, frozenset[int]]
+"""Symbols, the state that they lead to, the leaves that they may come from."""
+
+
+class Machine(Protocol):
+    """A deterministic automaton with states of any hashable kind."""
+
+    @property
+    def initial(self) -> Hashable:
+        """The state before anything is read."""
+
+    def accepts(self, state: Any) -> bool:
+        """Whether the text may end here."""
+
+    def moves(self, state: Any) -> Iterable[Step]:
+        """Yield the moves of a state; their symbols are disjoint."""
+
+
+class Subsets:
+    """The subset construction without look-around; a state is a frozen set of atoms and of the final state 0."""
+
+    def __init__(self, nfa: Nfa, entry: int) -> None:
+        self.nfa = nfa
+        self._closures: dict[int, frozenset[int]] = {}
+        self.initial = self._closure(entry)
+
+    def accepts(self, state: frozenset[int]) -> bool:
+        """Whether the text may end here."""
+        return 0 in state
+
+    def moves(self, state: frozenset[int]) -> Iterable[Step]:
+        """Yield the moves of a state."""
+        nfa = self.nfa
+        for symbols, atoms in nfa.taken(state):
+            targets = {nfa.target[atom] for atom in atoms}
+            leaves = {nfa.leaves[atom] for atom in atoms}
+            yield symbols, self._union(targets), frozenset().union(*leaves)
+
+    def _union(self, entries: set[int]) -> frozenset[int]:
+        if len(entries) == 1:
+            return self._closure(next(iter(entries)))
+        # One walk from all of them: their closures overlap, and in `(a?){1000}` each is as large as the union.
+        return self.nfa.reached(entries)
+
+    def _closure(self, entry: int) -> frozenset[int]:
+        known = self._closures.get(entry)
+        return known if known is not None else self._closures.setdefault(entry, self.nfa.reached({entry}))
+
+
+class Product:
+    """What all of several machines accept; a state has one of each, and a move the leaves of all."""
+
+    def __init__(self, machines: Sequence[Machine], symbols: Symbols) -> None:
+        self.machines = machines
+        self._symbols = symbols
+        self.initial = tuple(machine.initial for machine in machines)
+
+    def accepts(self, state: tuple[Hashable, ...]) -> bool:
+        """Whether the text may end here."""
+        return all(machine.accepts(part) for machine, part in zip(self.machines, state, strict=True))
+
+    def moves(self, state: tuple[Hashable, ...]) -> Iterable[Step]:
+        """Yield the moves of a state."""
+        together: list[tuple[Symbols, tuple[Hashable, ...], frozenset[int]]] = [(self._symbols, (), frozenset())]
+        for machine, part in zip(self.machines, state, strict=True):
+            steps = [(frozenset(symbols), to, leaves) for symbols, to, leaves in machine.moves(part)]
+            together = [
+                (both, (*before, to), written | leaves)
+                for (symbols, before, written), (others, to, leaves) in product(together, steps)
+                if (both := tuple(s for s in symbols if s in others))
+            ]
+        yield from together
+
+
+class Inverse:
+    """What a machine doesn't accept; its states, and None behind a text that the machine has no move for."""
+
+    def __init__(self, machine: Machine, symbols: Symbols, leaf: int) -> None:
+        self.machine = machine
+        self._symbols = symbols
+        self._leaves = frozenset((leaf,))
+        self.initial = machine.initial
+
+    def accepts(self, state: Hashable) -> bool:
+        """Whether the text may end here."""
+        return state is None or not self.machine.accepts(state)
+
+    def moves(self, state: Hashable) -> Iterable[Step]:
+        """Yield the moves of a state."""
+        rest = set(self._symbols)
+        if state is not None:
+            for symbols, to, _ in self.machine.moves(state):
+                rest.difference_update(symbols)
+                yield symbols, to, self._leaves
+        if rest:
+            yield tuple(sorted(rest)), None, self._leaves
