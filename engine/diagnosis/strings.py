@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections import deque
+import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,8 @@ class Reading:
         text: what was read.
         accepted: whether all of it is in the language.
         read: characters that an accepted text can begin with; less than the text's length where it dies.
-        states: state of the byte automaton before each of these characters, and behind the last.
+        states: states of the byte automaton before each of these characters, and behind the last; one where it is
+            deterministic.
         places: for each of these characters the places of the source that it may come from.
         expected: what may stand next: a literal where only one text can, or else characters; and the text's end.
         expected_places: places of the source that may be written next.
@@ -42,7 +44,7 @@ class Reading:
     text: str
     accepted: bool
     read: int
-    states: tuple[int, ...]
+    states: tuple[tuple[int, ...], ...]
     places: tuple[tuple[Place, ...], ...]
     expected: tuple[str, ...]
     expected_places: tuple[Place, ...]
@@ -64,39 +66,94 @@ class Reading:
             "accepted": self.accepted,
             "read": self.read,
             "message": self.message,
-            "states": list(self.states),
+            "states": [list(states) for states in self.states],
             "places": [[place.plain() for place in places] for places in self.places],
             "expected": list(self.expected),
             "expected_places": [place.plain() for place in self.expected_places],
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Walker:
+    """Walks a byte automaton with sets of states, of which a deterministic one has single ones."""
+
+    automaton: ByteAutomaton
+
+    @cached_property
+    def moves(self) -> tuple[np.ndarray, ...]:
+        """`(ptr, symbol, target, origin)`: the moves of state `q` are `ptr[q]:ptr[q + 1]` of the others."""
+        automaton = self.automaton
+        source, symbol = np.nonzero(automaton.move >= 0)
+        target, origin = automaton.move[source, symbol], automaton.edge_origins[source, symbol]
+        return np.searchsorted(source, np.arange(automaton.states + 1)), symbol, target, origin
+
+    @property
+    def start(self) -> frozenset[int]:
+        """The set of the start state."""
+        return frozenset({self.automaton.start})
+
+    @cached_property
+    def bytes_of(self) -> list[np.ndarray]:
+        """The bytes of each byte class."""
+        classes = self.automaton.byte_class
+        return [np.flatnonzero(classes == symbol) for symbol in range(int(classes.max()) + 1)]
+
+    @cached_property
+    def distance(self) -> np.ndarray:
+        """int64 `[states]`: the fewest bytes from each state to acceptance."""
+        ptr, _, target, _ = self.moves
+        source = np.repeat(np.arange(self.automaton.states), np.diff(ptr))
+        distance = np.where(self.automaton.accepting, 0, np.iinfo(np.int64).max)
+        for level in range(self.automaton.states):
+            new = source[(distance[target] == level) & (distance[source] > level + 1)]
+            if not new.size:
+                break
+            distance[new] = level + 1
+        return distance
+
+    def following(self, states: frozenset[int]) -> dict[int, tuple[frozenset[int], set[int]]]:
+        """Return for each byte class that moves any of the states the next states and the leaves that write it."""
+        ptr, symbol, target, origin = self.moves
+        gathered: dict[int, tuple[set[int], set[int]]] = {}
+        for state in states:
+            for move in range(ptr[state], ptr[state + 1]):
+                targets, leaves = gathered.setdefault(int(symbol[move]), (set(), set()))
+                targets.add(int(target[move]))
+                leaves.update(self.automaton.origin_sets[origin[move]])
+        return {symbol: (frozenset(targets), leaves) for symbol, (targets, leaves) in gathered.items()}
+
+    def ends(self, states: frozenset[int]) -> bool:
+        """Whether the text may end here."""
+        return any(self.automaton.accepting[state] for state in states)
+
+    def to_go(self, states: frozenset[int]) -> int:
+        """Return the fewest bytes to acceptance."""
+        return int(min(self.distance[state] for state in states))
+
+
 def read(constraint: Constraint, text: str) -> Reading:
     """Read a text as far as some accepted text begins like it."""
-    automaton = constraint.automaton
-    states, places = [automaton.start], []
+    walker = Walker(constraint.automaton)
+    states, places = [walker.start], []
     for character in text:
-        state, leaves = states[-1], set[int]()
+        reached, leaves = states[-1], set[int]()
         for byte in character.encode(errors="surrogatepass"):
-            symbol = automaton.byte_class[byte]
-            state, origin = int(automaton.move[state, symbol]), int(automaton.edge_origins[state, symbol])
-            if state < 0:
-                break
-            leaves.update(automaton.origin_sets[origin])
-        if state < 0:
+            symbol = int(walker.automaton.byte_class[byte])
+            reached, written = walker.following(reached).get(symbol, (frozenset(), set()))
+            leaves |= written
+        if not reached:
             break
-        states.append(state)
+        states.append(reached)
         places.append(_places(constraint, leaves))
-    read_to, last = len(states) - 1, states[-1]
-    row = automaton.edge_origins[last]
-    following = {leaf for origin in row[row >= 0].tolist() for leaf in automaton.origin_sets[origin]}
+    read_to, last = len(places), states[-1]
+    following = {leaf for _, leaves in walker.following(last).values() for leaf in leaves}
     return Reading(
         text=text,
-        accepted=read_to == len(text) and bool(automaton.accepting[last]),
+        accepted=read_to == len(text) and walker.ends(last),
         read=read_to,
-        states=tuple(states),
+        states=tuple(tuple(sorted(s)) for s in states),
         places=tuple(places),
-        expected=expected(automaton, last),
+        expected=_expected(walker, last),
         expected_places=_places(constraint, following),
     )
 
@@ -109,20 +166,18 @@ def _places(constraint: Constraint, leaves: set[int]) -> tuple[Place, ...]:
 
 def expected(automaton: ByteAutomaton, state: int) -> tuple[str, ...]:
     """Say what may stand next at a state."""
-    ends = ("the end of the text",) if automaton.accepting[state] else ()
-    literal = _forced(automaton, state)
+    return _expected(Walker(automaton), frozenset({state}))
+
+
+def _expected(walker: Walker, states: frozenset[int]) -> tuple[str, ...]:
+    ends = ("the end of the text",) if walker.ends(states) else ()
+    literal = _forced(walker, states)
     if literal:
         return (repr(literal), *ends)
-    allowed = automaton.move[state, automaton.byte_class] >= 0
-    runs = []
-    start = None
-    for byte in range(0x81):
-        inside = byte < 0x80 and bool(allowed[byte])
-        if inside and start is None:
-            start = byte
-        elif not inside and start is not None:
-            runs.append(_run(start, byte - 1))
-            start = None
+    allowed = np.isin(walker.automaton.byte_class, list(walker.following(states)))
+    # Where a run of allowed bytes begins and where the next forbidden one stands.
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], allowed[:0x80], [False]])))
+    runs = [_run(low, high - 1) for low, high in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)]
     if allowed[0x80:].any():
         runs.append("a character beyond ASCII" if allowed[0xC2:].any() else "the rest of a character")
     return (*runs, *ends)
@@ -134,66 +189,44 @@ def _run(low: int, high: int) -> str:
     return f"{chr(low)!r} to {chr(high)!r}"
 
 
-def _forced(automaton: ByteAutomaton, state: int) -> str:
+def _forced(walker: Walker, states: frozenset[int]) -> str:
     """Return the text that has to follow, as far as there is no choice; nothing where there is one at once."""
     written = bytearray()
     while len(written) < LONGEST_LITERAL:
-        following = np.flatnonzero(automaton.move[state, automaton.byte_class] >= 0)
-        if following.size != 1 or (written and automaton.accepting[state]):
+        following = walker.following(states)
+        if len(following) != 1 or (written and walker.ends(states)):
             break
-        written.append(int(following[0]))
-        state = int(automaton.move[state, automaton.byte_class[following[0]]])
+        ((symbol, (states, _)),) = following.items()
+        if walker.bytes_of[symbol].size != 1:
+            break
+        written.append(int(walker.bytes_of[symbol][0]))
     return written.decode(errors="ignore")
-
-
-def distances(automaton: ByteAutomaton) -> np.ndarray:
-    """Return int64 `[states]`: the fewest bytes from each state to acceptance; the largest int where there is none."""
-    source, symbol = np.nonzero(automaton.move >= 0)
-    before: list[list[int]] = [[] for _ in range(automaton.states)]
-    for q, s in zip(source.tolist(), symbol.tolist(), strict=True):
-        before[automaton.move[q, s]].append(q)
-    distance = np.full(automaton.states, np.iinfo(np.int64).max)
-    queue = deque(np.flatnonzero(automaton.accepting).tolist())
-    distance[automaton.accepting] = 0
-    while queue:
-        state = queue.popleft()
-        for previous in before[state]:
-            if distance[previous] > distance[state] + 1:
-                distance[previous] = distance[state] + 1
-                queue.append(previous)
-    return distance
 
 
 def shortest(automaton: ByteAutomaton, count: int = 3) -> tuple[str, ...]:
     """Return the shortest accepted texts, letters and digits first among the equally long; fewer if there are fewer."""
-    out: list[str] = []
-    for data in _by_length(automaton):
-        out.append(data.decode())
-        if len(out) == count:
-            break
-    return tuple(out)
+    return tuple(data.decode() for data in itertools.islice(_by_length(automaton), count))
 
 
 def _by_length(automaton: ByteAutomaton) -> Iterator[bytes]:
     """Yield accepted texts by length, best first (A*; the distance to acceptance is exact)."""
     if automaton.is_empty:
         return
-    distance = distances(automaton)
+    walker = Walker(automaton)
     # Deeper first among the equally long: one of a million texts of one length is found without the others.
-    heap: list[tuple[int, int, tuple[int, ...], bytes, int]] = []
-    heapq.heappush(heap, (int(distance[automaton.start]), 0, (), b"", automaton.start))
+    heap: list[tuple[int, int, tuple[int, ...], bytes, frozenset[int]]] = []
+    heapq.heappush(heap, (walker.to_go(walker.start), 0, (), b"", walker.start))
     while heap:
-        _, depth, ranks, data, state = heapq.heappop(heap)
-        if state < 0:
+        _, depth, ranks, data, states = heapq.heappop(heap)
+        if not states:
             yield data
             continue
-        if automaton.accepting[state]:
-            heapq.heappush(heap, (len(data), depth - 1, ranks, data, -1))
-        for byte in np.flatnonzero(automaton.move[state, automaton.byte_class] >= 0).tolist():
-            following = int(automaton.move[state, automaton.byte_class[byte]])
-            total = len(data) + 1 + int(distance[following])
-            entry = (total, depth - 1, (*ranks, int(_RANK[byte])), data + bytes([byte]), following)
-            heapq.heappush(heap, entry)
+        if walker.ends(states):
+            heapq.heappush(heap, (len(data), depth - 1, ranks, data, frozenset()))
+        for symbol, (targets, _) in walker.following(states).items():
+            total = len(data) + 1 + walker.to_go(targets)
+            for byte in walker.bytes_of[symbol].tolist():
+                heapq.heappush(heap, (total, depth - 1, (*ranks, int(_RANK[byte])), data + bytes([byte]), targets))
 
 
 def sampled(automaton: ByteAutomaton, seed: int, count: int = 3, most: int = 200) -> tuple[str, ...]:
@@ -209,29 +242,26 @@ def sampled(automaton: ByteAutomaton, seed: int, count: int = 3, most: int = 200
     """
     if automaton.is_empty:
         return ()
-    rng = np.random.default_rng(seed)
-    distance = distances(automaton)
-    limit = max(most, int(distance[automaton.start]))
+    rng, walker = np.random.default_rng(seed), Walker(automaton)
+    limit = max(most, walker.to_go(walker.start))
     texts: dict[str, None] = {}
     for _ in range(8 * count):
-        texts.setdefault(_walk(automaton, distance, limit, rng).decode())
+        texts.setdefault(_walk(walker, limit, rng).decode())
         if len(texts) == count:
             break
     return tuple(texts)
 
 
-def _walk(automaton: ByteAutomaton, distance: np.ndarray, limit: int, rng: np.random.Generator) -> bytes:
-    state, data = automaton.start, bytearray()
+def _walk(walker: Walker, limit: int, rng: np.random.Generator) -> bytes:
+    states, data = walker.start, bytearray()
     while True:
-        following = automaton.move[state, automaton.byte_class]
         left = limit - len(data) - 1
-        bytes_on = np.flatnonzero((following >= 0) & (distance[np.maximum(following, 0)] <= left))
-        if automaton.accepting[state] and (not bytes_on.size or rng.random() < 0.25):
+        ways = {s: to for s, (to, _) in walker.following(states).items() if walker.to_go(to) <= left}
+        if walker.ends(states) and (not ways or rng.random() < 0.25):
             return bytes(data)
-        plain = bytes_on[(bytes_on >= 0x20) & (bytes_on < 0x7F)]
         # One of the ways on, then one of its bytes: a class of sixty letters is not sixty times as likely as a quote.
-        choices = plain if plain.size else bytes_on
-        symbol = rng.choice(np.unique(automaton.byte_class[choices]))
-        byte = int(rng.choice(choices[automaton.byte_class[choices] == symbol]))
-        data.append(byte)
-        state = int(following[byte])
+        plain = {s: b[(b >= 0x20) & (b < 0x7F)] for s in ways if (b := walker.bytes_of[s]).size}
+        plain = {s: b for s, b in plain.items() if b.size} or {s: walker.bytes_of[s] for s in ways}
+        symbol = int(rng.choice(sorted(plain)))
+        data.append(int(rng.choice(plain[symbol])))
+        states = ways[symbol]
