@@ -1,6 +1,6 @@
-"""LLaDA's denoising loop, constrained: predict, draw one joint sequence, commit the most confident positions, repeat.
+"""The denoising loop, constrained: predict, draw one joint sequence, commit the most confident positions, repeat.
 
-Schedule, blocks, temperature and confidence are LLaDA's exactly (`decoding_loops.md`, section 1); what a constraint
+Schedules, blocks, temperatures and confidences are those of the published loops (`remasking.py`); what a constraint
 changes is the law of the draw. Mf and Mar are both computed at every step, whichever decides.
 """
 
@@ -20,12 +20,13 @@ from engine.inference.potential import Potential, potential
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from engine.inference.chain import Marginals, Messages
     from engine.inference.midpoint import Midpoints
     from engine.models import Denoiser
     from engine.token_automaton import TokenAutomaton
+    from engine.vocabulary import Vocabulary
 
 EXACT = ("midpoint", "tree", "chain", "map")
 """Samplers of the constrained posterior."""
@@ -42,7 +43,8 @@ class Start:
     Attributes:
         step: number of the step.
         canvas: int32 `[length]`, before it.
-        schedule: for it and each step after it, the end of its block and how many positions it commits.
+        schedule: for it and each step after it, the end of its block and how many positions LLaDA would commit. A
+            parallel rule passes over the steps that a block has left when nothing of it is masked.
         urgent: positions that this step is to commit before all others (True) or not at all (False).
     """
 
@@ -94,24 +96,42 @@ def denoise(
     vocabulary = denoiser.vocabulary
     begin = begin or start(Header(config, denoiser.facts, vocabulary, automaton, prompt_ids))
     keep = config.steps * config.length * vocabulary.size * 4 <= MEAN_FIELD_BYTES
-    canvas, urgent = begin.canvas, begin.urgent
-    for step, (stop, count) in enumerate(begin.schedule, begin.step):
+    canvas, urgent, step = begin.canvas, begin.urgent, begin.step
+    for stop, count in begin.schedule:
+        if config.parallel and not (canvas[:stop] == vocabulary.mask_id).any():
+            continue
         started = time.perf_counter()
-        logits = denoiser.logits(prompt_ids, canvas, step)
+        logits = predict(denoiser, prompt_ids, canvas, step, config.cfg_scale)
         model_ms = 1e3 * (time.perf_counter() - started)
-        state = _Step(_without(logits, config.bans), canvas, vocabulary.mask_id, automaton, config, step)
+        state = _Step(_without_banned(logits, config, vocabulary), canvas, vocabulary, automaton, config, step)
         record = _record(state, stop, count, keep, model_ms, urgent)
         canvas, urgent = record.canvas_after, {}
         yield record
+        step += 1
 
 
-def _without(logits: np.ndarray, bans: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Take the banned tokens out of the mean field."""
-    if not bans:
+def predict(denoiser: Denoiser, prompt_ids: np.ndarray, canvas: np.ndarray, step: int, cfg_scale: float) -> np.ndarray:
+    """Ask the model; with guidance, lead its answer away from the one to a masked prompt, as LLaDA's `generate.py`."""
+    if not cfg_scale:
+        return denoiser.logits(prompt_ids, canvas, step)
+    masked = np.full_like(prompt_ids, denoiser.vocabulary.mask_id)
+    given, free = denoiser.batch_logits([prompt_ids, masked], [canvas, canvas], step)
+    impossible = np.isneginf(given)
+    with np.errstate(invalid="ignore"):
+        guided = free + (cfg_scale + 1) * (given - free)
+    guided[impossible] = -np.inf
+    return guided.astype(given.dtype, copy=False)
+
+
+def _without_banned(logits: np.ndarray, config: Config, vocabulary: Vocabulary) -> np.ndarray:
+    """Take the banned tokens out of the mean field; `logits_eos_inf` bans the EOS that pads, everywhere."""
+    if not config.bans and not config.logits_eos_inf:
         return logits
-    positions, token_ids = np.asarray(bans).T
     logits = logits.copy()
-    logits[positions, token_ids] = -np.inf
+    for position, token_id in config.bans:
+        logits[position, token_id] = -np.inf
+    if config.logits_eos_inf:
+        logits[:, vocabulary.eos_ids[0]] = -np.inf
     return logits
 
 
@@ -121,13 +141,15 @@ class _Step:
 
     logits: np.ndarray
     canvas: np.ndarray
-    mask_id: int
+    vocabulary: Vocabulary
     automaton: TokenAutomaton
     config: Config
     number: int
 
-    def inference(self, temperature: float) -> tuple[Potential, Messages, Marginals]:
-        found = potential(self.logits, self.canvas, self.mask_id, self.automaton, temperature)
+    def inference(
+        self, temperature: float = 1.0, top_p: float | None = None, top_k: int | None = None
+    ) -> tuple[Potential, Messages, Marginals]:
+        found = potential(self.logits, self.canvas, self.vocabulary.mask_id, self.automaton, temperature, top_p, top_k)
         messages = chain.messages(found)
         return found, messages, chain.marginals(found, messages)
 
@@ -154,20 +176,22 @@ def _record(
     """Do one step's inference, draw and choice, and write all of it down."""
     started = time.perf_counter()
     config, length = state.config, state.canvas.size
-    drawn_at = config.temperature or 1.0
-    found, messages, marginals = state.inference(drawn_at)
-    at_one = (found, messages, marginals) if drawn_at == 1.0 else state.inference(1.0)
+    (found, messages, marginals), lifted = _drawn_from(state)
+    plain = config.temperature in (0, 1) and (lifted or not _filters(config))
+    at_one = (found, messages, marginals) if plain else state.inference()
     draw = draw or _draw(state, found, messages, marginals)
-    eligible = (state.canvas == state.mask_id) & (np.arange(length) < block_stop)
-    log_p = at_one[0].log_mean_field(np.minimum(draw.tokens, state.logits.shape[1] - 1))
-    log_lift = at_one[2].log_lift[np.arange(length), _classes(state.automaton, draw.tokens)]
-    # A probability; float32 logits may leave a last digit above 1.
-    log_q = np.minimum(log_p + log_lift, 0.0)
-    confidence_mf = remasking.confidence(config.remasking, log_p, eligible, config.seed, state.number)
-    confidence_mar = remasking.confidence(config.remasking, log_q, eligible, config.seed, state.number)
-    committed_mf = remasking.choose(*_pressed(confidence_mf, count, urgent))
-    committed_mar = remasking.choose(*_pressed(confidence_mar, count, urgent))
     top_ids, top_log_p, top_log_q = _top_tokens(found, marginals)
+    scored = (found, marginals) if config.remasking in remasking.DREAM else (at_one[0], at_one[2])
+    laws = _laws(state, *scored, draw.tokens, top_log_p, top_log_q)
+    u = noise.uniforms(config.seed, state.number, noise.REMASKING, 0, length)
+    eligible = (state.canvas == state.vocabulary.mask_id) & (np.arange(length) < block_stop)
+    confidence_mf, confidence_mar = (remasking.confidence(config, law, eligible, u) for law in laws)
+    committed_mf, committed_mar = (
+        remasking.choose(
+            *_pressed(c, remasking.count(config, state.number, block_stop, count, c), urgent), config.alg_temp, u
+        )
+        for c in (confidence_mf, confidence_mar)
+    )
     top_states = min(state.automaton.states, TOP_STATES)
     state_ids, state_probability, live = chain.top_states(found, messages, top_states)
     midpoints = draw.midpoints or _no_midpoints(length, min(state.automaton.states, TOP_MIDPOINT_STATES))
@@ -203,6 +227,7 @@ def _record(
         model_ms=np.asarray(model_ms),
         engine_ms=np.asarray(1e3 * (time.perf_counter() - started)),
         log_mean_field=kept,
+        filter_lifted=np.asarray(lifted),
     )
 
 
@@ -216,9 +241,7 @@ def _pressed(confidence: np.ndarray, count: int, urgent: Mapping[int, bool] | No
     return confidence, max(count, sum(urgent.values()))
 
 
-def again(
-    record: StepRecord, logits: np.ndarray, header: Header, step: int, block_stop: int, model_ms: float
-) -> StepRecord:
+def again(record: StepRecord, logits: np.ndarray, header: Header, step: int, model_ms: float) -> StepRecord:
     """Compute a finished step's quantities under another constraint; what was drawn and committed stays.
 
     Args:
@@ -226,17 +249,73 @@ def again(
         logits: float `[length vocab]`, of its mean field.
         header: of the run with the other constraint.
         step: number of the step.
-        block_stop: end of its block.
         model_ms: how long the logits took.
     """
     config = header.config
-    state = _Step(
-        _without(logits, config.bans), record.canvas, header.vocabulary.mask_id, header.automaton, config, step
-    )
+    eligible = np.flatnonzero(record.confidence_mf > -np.inf)
+    block_stop = (int(eligible.max(initial=0)) // config.block_length + 1) * config.block_length
+    logits = _without_banned(logits, config, header.vocabulary)
+    state = _Step(logits, record.canvas, header.vocabulary, header.automaton, config, step)
     draw = _Draw(record.drawn, header.automaton.path(record.drawn.tolist()), tries=int(record.tries))
     keep = record.log_mean_field is not None
     read = _record(state, block_stop, int(record.committed.sum()), keep, model_ms, draw=draw)
     return dataclasses.replace(read, committed=record.committed)
+
+
+def _drawn_from(state: _Step) -> tuple[tuple[Potential, Messages, Marginals], bool]:
+    """Return inference on what is drawn from, and whether its filters had to be lifted to leave a completion."""
+    config = state.config
+    drawn_at = config.temperature or 1.0
+    filtered = state.inference(drawn_at, config.top_p, config.top_k)
+    if config.sampler in BASELINES or filtered[1].possible or not _filters(config):
+        return filtered, False
+    return state.inference(drawn_at), True
+
+
+def _filters(config: Config) -> bool:
+    return config.top_p is not None or config.top_k is not None
+
+
+def _laws(
+    state: _Step,
+    scored: Potential,
+    marginals: Marginals,
+    drawn: np.ndarray,
+    top_log_p: np.ndarray,
+    top_log_q: np.ndarray,
+) -> tuple[remasking.Law, remasking.Law]:
+    """Return what the confidences see of the mean field (Mf) and of the posterior (Mar)."""
+
+    def probabilities(token_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        log_p = scored.log_mean_field(np.minimum(token_ids, state.logits.shape[1] - 1))
+        log_lift = marginals.log_lift[np.arange(drawn.size), _classes(state.automaton, token_ids)]
+        # A probability; float32 logits may leave a last digit above 1.
+        return np.exp(np.minimum(log_p, 0.0)), np.exp(np.minimum(log_p + log_lift, 0.0))
+
+    p, q = probabilities(drawn)
+    ends = _late_ids(state)
+    if ends:
+        at_ends = [probabilities(np.full(drawn.size, v)) for v in ends]
+        is_end = np.isin(drawn, ends)
+        p, q = (
+            np.where(is_end, 0.0, np.minimum(x / np.maximum(1 - sum(e[n] for e in at_ends), x), 1.0))
+            for n, x in enumerate((p, q))
+        )
+    return (
+        remasking.Law(p, np.exp(top_log_p[:, 0, :2]), scored.entropy),
+        remasking.Law(q, np.exp(top_log_q[:, 1, :2]), marginals.entropy),
+    )
+
+
+def _late_ids(state: _Step) -> list[int]:
+    """Return the ids whose confidence `confidence_eos_eot_inf` sets to 0.
+
+    LLaDA's code means EOS and EoT, but above temperature 0 it writes EOS's value into the wrong array (its issue 137).
+    """
+    if not state.config.confidence_eos_eot_inf:
+        return []
+    wrong = state.config.upstream_bugs and state.config.temperature > 0
+    return list(state.vocabulary.eos_ids[1 if wrong else 0 :])
 
 
 def _draw(state: _Step, found: Potential, messages: Messages, marginals: Marginals) -> _Draw:

@@ -43,6 +43,8 @@ def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Deno
     _read(config)  # a mistake in it is told before a model is loaded
     denoiser = models.load(config.model)
     vocabulary = denoiser.vocabulary
+    if (config.logits_eos_inf or config.confidence_eos_eot_inf) and not vocabulary.eos_ids:
+        raise ConfigError(f"The model {config.model} has no EOS.", "Leave out what is to be done with it.")
     fixed = denoiser.facts.get("length")
     if fixed is not None and fixed != config.length:
         raise ConfigError(
@@ -101,11 +103,34 @@ def check(config: Config) -> None:
             f"The {config.steps} steps can't be shared evenly by {blocks} blocks of {block} positions.",
             f"Choose a multiple of {blocks} steps, or a block length of {length} for a single block.",
         )
-    if not (math.isfinite(config.temperature) and 0 <= config.temperature <= 100):
-        raise ConfigError(
-            f"The temperature is {config.temperature}, and it must be from 0 to 100.",
-            "Choose 0 for the best sequence, 1 for draws from the model's own distribution.",
-        )
+    _check_numbers(config)
+    _check_names(config)
+    _check_rule(config)
+
+
+def _check_numbers(config: Config) -> None:
+    limits: tuple[tuple[str, float, float, str], ...] = (
+        ("temperature", 0, 100, "Choose 0 for the best sequence, 1 for draws from the model's own distribution."),
+        ("top_p", 1e-9, 1, "Choose a mass to keep, or leave it out to keep all tokens."),
+        ("top_k", 1, math.inf, "Choose a number of tokens to keep, or leave it out to keep all."),
+        ("alg_temp", 0, 1e6, "Choose 0 for the most confident positions, more for chance among them."),
+        ("threshold", 1e-9, 1, "Choose a probability, as 0.9."),
+        ("factor", 1e-9, 1e6, "Choose a positive factor, as 1."),
+        ("cfg_scale", 0, 1e3, "Choose 0 for no guidance."),
+        ("reject_budget", 1, 1 << 20, "Choose a number of draws."),
+    )
+    for name, low, high, remedy in limits:
+        value = getattr(config, name)
+        if value is not None and not low <= value <= high:
+            words = name.replace("_", " ")
+            most = f" and at most {high:g}" if high < math.inf else ""
+            least = "above 0" if low == 1e-9 else f"at least {low:g}"
+            raise ConfigError(f"The {words} is {value}, and it must be {least}{most}.", remedy)
+    if not 0 <= config.seed < 2**63:
+        raise ConfigError(f"The seed is {config.seed}, and it must be from 0 to 2^63 − 1.", "Choose another seed.")
+
+
+def _check_names(config: Config) -> None:
     named = (
         ("sampler", EXACT + BASELINES),
         ("remasking", remasking.NAMES),
@@ -114,13 +139,36 @@ def check(config: Config) -> None:
     for name, known in named:
         if getattr(config, name) not in known:
             raise ConfigError(f"There is no {name} {getattr(config, name)!r}.", f"Choose one of {', '.join(known)}.")
-    if config.reject_budget < 1:
-        raise ConfigError(
-            f"The reject budget is {config.reject_budget}, and a step makes at least 1 draw.",
-            "Choose a budget of 1 or more.",
-        )
-    if not 0 <= config.seed < 2**63:
-        raise ConfigError(f"The seed is {config.seed}, and it must be from 0 to 2^63 − 1.", "Choose another seed.")
+
+
+def _check_rule(config: Config) -> None:
+    """Refuse settings that no published loop has together."""
+    name = config.remasking
+    wrong = (
+        (
+            config.parallel and name in ("origin", "entropy"),
+            f"The remasking {name} has no probability that a threshold or a factor could be compared with.",
+            "Choose low_confidence, maskgit_plus or topk_margin.",
+        ),
+        (
+            (config.threshold is not None or name == "threshold") and (config.factor is not None or name == "factor"),
+            "A threshold and a factor are two rules for the same choice.",
+            "Give one of them.",
+        ),
+        (
+            config.alg_temp is not None and (name not in remasking.DREAM or config.parallel),
+            f"The temperature alg_temp draws positions for Dream's schedule, and {name} has none here.",
+            f"Leave it out, or choose one of {', '.join(remasking.DREAM)} without threshold and factor.",
+        ),
+        (
+            config.confidence_eos_eot_inf and name not in ("low_confidence", "threshold", "factor"),
+            f"The option confidence_eos_eot_inf is of LLaDA's low_confidence, and the remasking is {name}.",
+            "Leave it out, or choose low_confidence.",
+        ),
+    )
+    for holds, problem, remedy in wrong:
+        if holds:
+            raise ConfigError(problem, remedy)
 
 
 def _check_length(automaton: TokenAutomaton, length: int) -> None:

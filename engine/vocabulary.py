@@ -20,7 +20,7 @@ class Vocabulary:
     Attributes:
         token_bytes: for each id the bytes that it writes; None for a dead id: mask, bos, pad, any other
             special token, and ids that the tokenizer can't decode. EOS ids are None here as well.
-        eos_ids: ids that end the text. Only ids of this list may follow one.
+        eos_ids: ids that end the text, the one that pads first. Only ids of this list may follow one.
         mask_id: the id that stands on a masked position. It may lie past the last token when the model
             has none of its own, as in a typed-in mean field.
     """

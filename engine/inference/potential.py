@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.errors import ModelError
 from engine.inference import kernels
+from engine.inference.filtering import keep_top
 
 if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
@@ -104,6 +105,8 @@ def potential(
     mask_id: int,
     automaton: TokenAutomaton,
     temperature: float = 1.0,
+    top_p: float | None = None,
+    top_k: int | None = None,
 ) -> Potential:
     """Sum the mean field over token classes; only masked positions touch the vocabulary.
 
@@ -113,6 +116,8 @@ def potential(
         mask_id: the id that stands on masked positions.
         automaton: whose classes are summed over.
         temperature: the mean field is `softmax(logits / temperature)`; positive.
+        top_p: filter of the tempered mean field, see `filtering`; None keeps all.
+        top_k: another.
 
     Raises:
         ModelError: a row has no finite maximum.
@@ -130,6 +135,7 @@ def potential(
             "Check the model's weights and numeric type; a mean field gives some token a probability in every row.",
         )
     shifted -= largest
+    keep_top(shifted, top_p, top_k)
     weights = np.exp(shifted)
     mass, exponent, mean_log, best, log_total = kernels.class_masses(
         shifted, weights, edges.class_tokens_ptr, edges.class_tokens, LEAST_WEIGHT[shifted.dtype]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from engine.errors import ModelError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from engine.vocabulary import Vocabulary
@@ -43,6 +45,11 @@ class Denoiser(Protocol):
         Returns:
             float32 or float64 `[length vocab]`, natural logarithms up to a constant a row; `-inf` is impossible.
         """
+
+    def batch_logits(
+        self, prompts: Sequence[np.ndarray], canvases: Sequence[np.ndarray], step: int
+    ) -> list[np.ndarray]:
+        """Run the model once on several prompts, each with its canvas; return what `logits` would for each."""
 
 
 def load(name: str) -> Denoiser:

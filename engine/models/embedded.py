@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,6 +24,9 @@ from transformers import (
 
 from engine.errors import ModelError
 from engine.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FOLDER = Path(__file__).parents[2] / "assets" / "model"
 
@@ -233,11 +236,22 @@ class Embedded:
             float32 `[length vocab]`, natural logarithms up to a constant a row; -inf at pad,
             separator and mask.
         """
+        return self.batch_logits([prompt_ids], [canvas], step)[0]
+
+    def batch_logits(
+        self, prompts: Sequence[np.ndarray], canvases: Sequence[np.ndarray], step: int
+    ) -> list[np.ndarray]:
+        """Run the model once for each total length among the rows; the rows of one length are a batch."""
         del step
-        ids = np.concatenate((prompt_ids, canvas)).astype(np.int64)
-        with torch.no_grad():
-            hidden = self.model.hidden(torch.from_numpy(ids)[None])
-            return self.model.head(hidden[0, len(prompt_ids) :]).numpy()
+        rows = [np.concatenate(pair).astype(np.int64) for pair in zip(prompts, canvases, strict=True)]
+        found: list[np.ndarray] = [np.empty(0)] * len(rows)
+        for size in {row.size for row in rows}:
+            alike = [n for n, row in enumerate(rows) if row.size == size]
+            with torch.no_grad():
+                hidden = self.model.hidden(torch.from_numpy(np.stack([rows[n] for n in alike])))
+                for n, states in zip(alike, hidden, strict=True):
+                    found[n] = self.model.head(states[len(prompts[n]) :]).numpy()
+        return found
 
 
 def load(folder: Path | None = None) -> Embedded:

@@ -7,12 +7,15 @@ import io
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.errors import ModelError
 from engine.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _FORM = (
     'Write {"tokens": ["0", ".", …], "eos": null, "mean_field": [[…], …]} with one row of probabilities a position, '
@@ -70,6 +73,12 @@ class Table:
     def logits(self, prompt_ids: np.ndarray, canvas: np.ndarray, step: int) -> np.ndarray:
         """Return float64 `[length vocab]`: the log of the step's matrix, whatever the canvas."""
         return self._logits[min(step, self._logits.shape[0] - 1)]
+
+    def batch_logits(
+        self, prompts: Sequence[np.ndarray], canvases: Sequence[np.ndarray], step: int
+    ) -> list[np.ndarray]:
+        """Return the step's matrix for each: a table reads neither prompt nor canvas."""
+        return [self.logits(prompt_ids, canvas, step) for prompt_ids, canvas in zip(prompts, canvases, strict=True)]
 
 
 def load(path: Path) -> Table:
