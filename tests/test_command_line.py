@@ -43,7 +43,7 @@ def test_independent_draws_write_two_points_and_exact_ones_a_number(capsys, tabl
     # 1 − P(..) = 1 − .7² = .51, by hand
     assert result["steps"][0]["log_partition"] == pytest.approx(-0.6733445532637656)
     assert result["steps"][0]["committed"] == [0, 1]
-    assert set(result["steps"][0]) == {"log_partition", "committed", "tries", "model_ms", "engine_ms"}
+    assert set(result["steps"][0]) == {"log_partition", "committed", "tries", "filter_lifted", "model_ms", "engine_ms"}
 
 
 def test_a_recorded_run_can_be_inspected(capsys, table, tmp_path) -> None:

@@ -29,7 +29,30 @@ def run(
     steps: Annotated[int | None, typer.Option(help="Denoising steps; the length if not given.")] = None,
     block_length: Annotated[int | None, typer.Option(help="Positions of a block; the length if not given.")] = None,
     temperature: Annotated[float, typer.Option(help="0 takes the best sequence.")] = 0.0,
-    remasking: Annotated[str, typer.Option(help="low_confidence or random.")] = "low_confidence",
+    top_p: Annotated[float | None, typer.Option(help="Draw from the tokens that hold this mass.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Draw from this many most probable tokens.")] = None,
+    remasking: Annotated[
+        str,
+        typer.Option(
+            help="LLaDA's low_confidence or random; Dream's origin, maskgit_plus, topk_margin or entropy; Fast-dLLM's "
+            "threshold or factor."
+        ),
+    ] = "low_confidence",
+    alg_temp: Annotated[float | None, typer.Option(help="Dream's chance in the choice of positions.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Commit all positions whose confidence reaches this, not a fixed number.")
+    ] = None,
+    factor: Annotated[
+        float | None, typer.Option(help="Commit rank r while its confidence reaches 1 − factor / (r + 1).")
+    ] = None,
+    cfg_scale: Annotated[float, typer.Option(help="Classifier-free guidance; two calls of the model a step.")] = 0.0,
+    logits_eos_inf: Annotated[bool, typer.Option("--logits-eos-inf", help="LLaDA: never draw EOS.")] = False,
+    confidence_eos_eot_inf: Annotated[
+        bool, typer.Option("--confidence-eos-eot-inf", help="LLaDA: commit EOS and EoT last.")
+    ] = False,
+    upstream_bugs: Annotated[
+        bool, typer.Option("--upstream-bugs", help="Repeat what LLaDA's code does beside what it means.")
+    ] = False,
     confidence: Annotated[str, typer.Option(help="mf (unconstrained) or mar (constrained) decides.")] = "mar",
     sampler: Annotated[
         str, typer.Option(help="midpoint, tree, chain, map; or independent, local, reject, to be seen failing.")
@@ -70,6 +93,15 @@ def run(
         sampler=sampler,
         seed=seed,
         reject_budget=reject_budget,
+        top_p=top_p,
+        top_k=top_k,
+        alg_temp=alg_temp,
+        threshold=threshold,
+        factor=factor,
+        cfg_scale=cfg_scale,
+        logits_eos_inf=logits_eos_inf,
+        confidence_eos_eot_inf=confidence_eos_eot_inf,
+        upstream_bugs=upstream_bugs,
     )
     denoiser, header = preparation.prepare(base, preparation.read_pins(pin or []))
     results = []
@@ -102,6 +134,7 @@ def _outcome(config: Config, records: list[StepRecord], header: Any) -> dict[str
                 "log_partition": finite(record.log_partition),
                 "committed": np.flatnonzero(record.committed).tolist(),
                 "tries": int(record.tries),
+                "filter_lifted": bool(record.filter_lifted),
                 "model_ms": round(float(record.model_ms), 3),
                 "engine_ms": round(float(record.engine_ms), 3),
             }
@@ -124,5 +157,8 @@ def _print_runs(results: list[dict[str, Any]], as_json: bool) -> None:
                 positions = " ".join(map(str, step["committed"]))
                 table.add_row(str(n), log_z, positions, f"{step['model_ms']:.1f}", f"{step['engine_ms']:.1f}")
             console.print(table)
+            lifted = [n for n, step in enumerate(result["steps"]) if step["filter_lifted"]]
+            if lifted:
+                console.print(f"warning: top-p and top-k left no completion at {lifted}; drawn without them there.")
         console.print(f"seed {result['seed']}  {verdict}")
         console.print(escape(result["text"]), highlight=False, soft_wrap=True)
