@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.pattern import Chars, Concat, Look, Repeat, Union
+from engine.pattern import Atomic, Chars, Concat, Look, Repeat, Union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -99,6 +99,8 @@ class Nfa:
                 return self.state(splits=tuple(self.add(part, then) for part in parts))
             case Look():
                 return self._look(pattern, then)
+            case Atomic(body):
+                return self._atomic(body, then)
             case _:
                 around = self._inside
                 self.constructs.append((pattern, around))
@@ -126,6 +128,65 @@ class Nfa:
         for _ in range(repeat.least):
             entry = self.add(repeat.body, entry)
         return entry
+
+    def _atomic(self, body: Pattern, then: int) -> int:
+        """Add the first way in which the body matches: each choice if no earlier one can be completed."""
+        self._depth += 1
+        end = self.state()
+        self._depth -= 1
+        return self._first(body, end, then, end)[1]
+
+    def _first(self, pattern: Pattern, any_then: int, then: int, end: int) -> tuple[int, int]:
+        """Add a pattern twice.
+
+        Args:
+            pattern: a part of an atomic group.
+            any_then: what follows in the copy that takes any way; it is only ever asked whether it reaches `end`.
+            then: what follows in the copy that takes the first way.
+            end: the end of the group, in the copy that takes any way.
+
+        Returns:
+            The entries of the copy that takes any way and of the one that takes the first.
+        """
+        match pattern:
+            case Concat(parts):
+                for part in reversed(parts):
+                    any_then, then = self._first(part, any_then, then, end)
+                return any_then, then
+            case Union(parts):
+                return self._choice([self._first(part, any_then, then, end) for part in parts], end)
+            case Repeat():
+                return self._first_repeat(pattern, any_then, then, end)
+            case _:
+                self._depth += 1
+                any_entry = self.add(pattern, any_then)
+                self._depth -= 1
+                return any_entry, self.add(pattern, then)
+
+    def _choice(self, ways: list[tuple[int, int]], end: int) -> tuple[int, int]:
+        any_entry = self.state(splits=tuple(any_way for any_way, _ in ways))
+        entry = ways[-1][1] if ways else self.state()
+        for any_way, way in reversed(ways[:-1]):
+            self.guards.append(Guard(any_way, end, ahead=True, negative=True))
+            entry = self.state(splits=(way, self.state(splits=(entry,), guard=len(self.guards) - 1)))
+        return any_entry, entry
+
+    def _first_repeat(self, repeat: Repeat, any_then: int, then: int, end: int) -> tuple[int, int]:
+        def once_or_on(any_next: int, following: int) -> tuple[int, int]:
+            ways = [self._first(repeat.body, any_next, following, end), (any_then, then)]
+            return self._choice(ways if repeat.greedy else ways[::-1], end)
+
+        entries = (any_then, then)
+        if repeat.most is None:
+            loops = self.state(), self.state()
+            entries = once_or_on(*loops)
+            self.splits[loops[0]], self.splits[loops[1]] = (entries[0],), (entries[1],)
+        else:
+            for _ in range(repeat.most - repeat.least):
+                entries = once_or_on(*entries)
+        for _ in range(repeat.least):
+            entries = self._first(repeat.body, *entries, end)
+        return entries
 
     def _table(self, node: Pattern, then: int) -> int:
         """Add the states of an automaton that is already deterministic."""

@@ -52,12 +52,26 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The body `least` to `most` times; `most` is None for no limit."""
+    """The body `least` to `most` times; `most` is None for no limit.
+
+    Inside `Atomic`, `greedy` says whether more copies are tried before fewer; elsewhere it changes nothing.
+    """
 
     body: Pattern
     least: int
     most: int | None
     origin: Origin = field(default=Origin(0, 0))
+    greedy: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """The first way in which the body matches here, whatever follows; earlier parts of a union come first.
+
+    No repetition in the body may repeat something that matches the empty text, except `?`.
+    """
+
+    body: Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +109,7 @@ class Complement:
     origin: Origin
 
 
-Pattern = Chars | Concat | Union | Repeat | Look | Intersection | Complement
+Pattern = Chars | Concat | Union | Repeat | Atomic | Look | Intersection | Complement
 
 EMPTY = Concat(())
 
@@ -120,7 +134,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
     match pattern:
         case Concat(parts) | Union(parts) | Intersection(parts):
             return parts
-        case Repeat(body) | Look(body) | Complement(body):
+        case Repeat(body) | Atomic(body) | Look(body) | Complement(body):
             return (body,)
         case _:
             return ()
@@ -151,8 +165,25 @@ def character_sets(pattern: Pattern) -> list[Ranges]:
 
 
 def looks(pattern: Pattern) -> bool:
-    """Whether a look-around of the pattern's own text stands in it."""
-    return any(isinstance(node, Look) for node in nodes(pattern, closed=True))
+    """Whether a look-around of the pattern's own text stands in it, or what takes one, an atomic group."""
+    return any(isinstance(node, (Look, Atomic)) for node in nodes(pattern, closed=True))
+
+
+def nullable(pattern: Pattern) -> bool:
+    """Whether the pattern may match the empty text, look-arounds taken to hold."""
+    match pattern:
+        case Chars():
+            return False
+        case Concat(parts) | Intersection(parts):
+            return all(nullable(part) for part in parts)
+        case Union(parts):
+            return any(nullable(part) for part in parts)
+        case Repeat(body, least):
+            return least == 0 or nullable(body)
+        case Atomic(body):
+            return nullable(body)
+        case _:
+            return True
 
 
 def without_edges(pattern: Pattern) -> Pattern:

@@ -17,6 +17,7 @@ from engine.errors import Finding, NotRegularError, PatternSyntaxError, Place
 from engine.pattern import (
     ANY,
     EMPTY,
+    Atomic,
     Chars,
     Concat,
     Look,
@@ -26,6 +27,8 @@ from engine.pattern import (
     Repeat,
     Union,
     alternatives,
+    nodes,
+    nullable,
     sequence,
 )
 
@@ -169,15 +172,33 @@ class _Reader:
         if count is None:
             return item, at
         least, most, stop = count
+        origin = Origin(start, stop)
         if self.source.startswith("+", stop):
-            self.refuse(
-                "a possessive quantifier", start, stop + 1, "it keeps only the first way to match; drop the last '+'"
-            )
-        if self.source.startswith("?", stop):
+            # Python's matcher never goes back into a copy either, so that `(?:b+){2}+` matches nothing.
+            copies = Repeat(Atomic(item), least, most, origin)
+            return self.atomic(copies, "possessive quantifier", start, stop + 1), stop + 1
+        greedy = not self.source.startswith("?", stop)
+        if not greedy:
             stop += 1
             message = "A lazy quantifier changes which match is found, not which whole texts match: it has no effect."
             self.note("lazy", start, stop, message)
-        return Repeat(item, least, most, Origin(start, stop)), stop
+        return Repeat(item, least, most, origin, greedy), stop
+
+    def atomic(self, body: Pattern, what: str, start: int, stop: int) -> Pattern:
+        """Keep only the first way to match; a lazy quantifier in there does have an effect."""
+        for node in nodes(body):
+            if isinstance(node, Repeat) and node.most != 1 and nullable(node.body):
+                self.refuse(
+                    f"a {what} around a repetition of what may be empty",
+                    start,
+                    stop,
+                    "which way comes first there is an accident of Python's matcher, not a rule",
+                    "Repeat only what is not empty, or let it give back: drop the last '+', or write '(?:' for '(?>'.",
+                )
+        self.findings = [
+            f for f in self.findings if f.code != "lazy" or not (f.where and start <= f.where.start < stop)
+        ]
+        return Atomic(body)
 
     def quantifier(self, at: int) -> tuple[int, int | None, int] | None:
         simple = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(self.source[at : at + 1])
@@ -207,6 +228,9 @@ class _Reader:
 
     def group(self, at: int, flags: int) -> tuple[Pattern, int]:
         found = _GROUP.match(self.source, at)
+        if self.source.startswith("(?>", at):
+            body, stop = self.alternation(at + 3, flags)
+            return self.atomic(body, "atomic group", at, stop + 1), stop + 1
         if self.source.startswith("(?", at) and not found:
             self.refuse_group(at)
         if not found:
@@ -224,34 +248,24 @@ class _Reader:
         return body, stop + 1
 
     def refuse_group(self, at: int) -> NoReturn:
-        if self.source.startswith("(?P=", at):
-            self.refuse("a back-reference", at, self.source.index(")", at) + 1)
-        if self.source.startswith("(?(", at):
-            self.refuse("a conditional group", at, self.source.index(")", at) + 1)
-        self.refuse(
-            "an atomic group", at, at + 3, "it keeps only the first way to match; write '(?:' in place of '(?>'"
-        )
+        what = "a back-reference" if self.source.startswith("(?P=", at) else "a conditional group"
+        self.refuse_memory(what, at, self.source.index(")", at) + 1)
 
-    def refuse(self, what: str, start: int, stop: int, remedy: str = "") -> NoReturn:
+    def refuse_memory(self, what: str, start: int, stop: int) -> NoReturn:
+        reason = "a finite automaton can't remember what a group matched"
+        self.refuse(what, start, stop, reason, "Write the possible texts out as alternatives, if they are few.")
+
+    def refuse(self, what: str, start: int, stop: int, reason: str, remedy: str) -> NoReturn:
         place = Place(self.source, start, stop)
-        reason = (
-            "a finite automaton can't remember what a group matched"
-            if not remedy
-            else "its language depends on the order in which alternatives are tried"
-        )
-        raise NotRegularError(
-            f"The regex has {what}, {self.source[start:stop]!r}, at line {place.line}, column {place.column}: "
-            f"{reason}.",
-            f"Remedy: {remedy}." if remedy else "Write the possible texts out as alternatives, if they are few.",
-            place,
-        )
+        where = f"{self.source[start:stop]!r}, at line {place.line}, column {place.column}"
+        raise NotRegularError(f"The regex has {what}, {where}: {reason}.", remedy, place)
 
     def escape(self, at: int, flags: int) -> tuple[Pattern, int]:
         # `re` accepted the source, so there is a character behind the backslash.
         stop = self.escape_end(at)
         letter = self.source[at + 1]
         if letter in "123456789" and stop - at < 4:
-            self.refuse("a back-reference", at, stop)
+            self.refuse_memory("a back-reference", at, stop)
         if letter == "A":
             return _line_start(multiline=False), stop
         if letter == "Z":
