@@ -47,6 +47,9 @@ class Fake:
         hidden = np.tanh(self._embedding[canvas] + seen.mean(axis=0) + self._position[: canvas.size])
         return (hidden @ self._head).astype(self._dtype)
 
+    def batch_logits(self, prompts: list[np.ndarray], canvases: list[np.ndarray], step: int) -> list[np.ndarray]:
+        return [self.logits(prompt_ids, canvas, step) for prompt_ids, canvas in zip(prompts, canvases, strict=True)]
+
 
 def characters(text: str, eos: bool = True) -> Vocabulary:
     """One token a character, then EOS if asked for, then a mask inside the vocabulary."""
