@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.diagnosis import reachability
-from engine.inference import kernels
+from engine.inference import kernels, support
 
 if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
@@ -45,12 +44,9 @@ class Canvas:
         return np.where(inside, known[np.where(inside, self.token_ids, 0)], 0)
 
     @property
-    def possible(self) -> np.ndarray:
-        """The labels that each position can take, all of them where it is masked: bool `[length labels]`."""
-        edges = self.automaton.edges
-        has = np.zeros((self.automaton.classes, edges.labels), bool)
-        has[edges.label_class, np.repeat(np.arange(edges.labels), np.diff(edges.label_ptr))] = True
-        return np.where(self.committed[:, None], has[self.classes], True)
+    def placed(self) -> list[tuple[int, int]]:
+        """The committed positions with their tokens."""
+        return [(int(i), int(self.token_ids[i])) for i in np.flatnonzero(self.committed)]
 
 
 def canvas_of(automaton: TokenAutomaton, token_ids: np.ndarray, mask_id: int) -> Canvas:
@@ -59,18 +55,34 @@ def canvas_of(automaton: TokenAutomaton, token_ids: np.ndarray, mask_id: int) ->
 
 
 def fronts(canvas: Canvas) -> tuple[np.ndarray, np.ndarray]:
-    """Return `(forward, backward)`, bool `[boundaries states]`: reached from the start, and reaching acceptance."""
-    edges, automaton = canvas.automaton.edges, canvas.automaton
-    found = reachability.fronts(
-        edges.ptr, edges.target, edges.label, automaton.start, automaton.accepting, canvas.possible
-    )
-    return found[0], found[1]
+    """Return `(forward, backward)`, bool `[boundaries states]`: reached from the start, and reaching acceptance.
+
+    Where nothing is accepted they never meet; the boundaries between where the one ends and the other begins are the
+    gap.
+    """
+    automaton, classes = canvas.automaton, canvas.classes
+    forward = np.zeros((canvas.length + 1, automaton.states), bool)
+    backward = np.zeros_like(forward)
+    forward[0, automaton.start] = True
+    backward[-1] = automaton.accepting
+
+    def moves(i: int) -> tuple[np.ndarray, np.ndarray]:
+        one = slice(automaton.class_ptr[classes[i]], automaton.class_ptr[classes[i] + 1])
+        taken = one if canvas.committed[i] else slice(None)
+        return automaton.class_source[taken], automaton.class_target[taken]
+
+    for i in range(canvas.length):
+        source, target = moves(i)
+        forward[i + 1, target[forward[i, source]]] = True
+    for i in reversed(range(canvas.length)):
+        source, target = moves(i)
+        backward[i, source[backward[i + 1, target]]] = True
+    return forward, backward
 
 
 def completable(canvas: Canvas) -> bool:
     """Whether some accepted sequence agrees with every committed position, whatever the model thinks of it."""
-    forward, _ = fronts(canvas)
-    return bool((forward[-1] & canvas.automaton.accepting).any())
+    return support.acceptable(canvas.automaton, canvas.length, canvas.placed)
 
 
 def point_of_no_return(trace: Trace) -> int | None:
@@ -94,19 +106,19 @@ def point_of_no_return(trace: Trace) -> int | None:
     return low
 
 
-def minimal_conflict(canvas: Canvas) -> np.ndarray:
-    """Find committed positions that nothing accepted has together, none of which could be left out.
+def minimal_conflict(canvas: Canvas) -> tuple[int, ...]:
+    """Find committed positions that nothing accepted has together, none of which could be left out, near to each other.
 
     Returns:
         Their indices, ascending; none where a completion exists, or where nothing of this length is accepted at all.
     """
-    free = Canvas(canvas.automaton, canvas.token_ids, np.zeros(canvas.length, bool))
-    edges, automaton = canvas.automaton.edges, canvas.automaton
-    backward = fronts(free)[1]
-    kept = reachability.minimal_conflict(
-        edges.ptr, edges.target, edges.label, automaton.start, backward, canvas.committed, canvas.possible
-    )
-    return np.flatnonzero(kept)
+    found = support.conflict(canvas.automaton, canvas.length, canvas.placed)
+    if not found:
+        return ()
+    # The last of these tips the scale; what stands close to it is preferred for the rest.
+    pivot = found[-1][0]
+    ordered = sorted(canvas.placed, key=lambda item: abs(item[0] - pivot))
+    return tuple(position for position, _ in support.conflict(canvas.automaton, canvas.length, ordered) or ())
 
 
 def impossible_alone(canvas: Canvas) -> np.ndarray:
