@@ -84,6 +84,7 @@ class Look:
     body: Pattern
     ahead: bool
     negative: bool
+    origin: Origin = field(default=Origin(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,7 @@ class _Reader:
         if char == "\\":
             return self.escape(at, flags)
         if char == "^":
-            return _line_start(bool(flags & re.MULTILINE)), at + 1
+            return _line_start(bool(flags & re.MULTILINE), Origin(at, at + 1)), at + 1
         if char == "$":
             return _line_end(bool(flags & re.MULTILINE), Origin(at, at + 1)), at + 1
         return self.leaf(at, at + 1, flags)
@@ -244,7 +244,7 @@ class _Reader:
                 inner &= ~_FLAG_OF[letter]
             body, stop = self.alternation(found.end(), inner)
             if found["look"]:
-                body = Look(body, ahead="<" not in found["look"], negative="!" in found["look"])
+                body = Look(body, "<" not in found["look"], "!" in found["look"], Origin(at, stop + 1))
         return body, stop + 1
 
     def refuse_group(self, at: int) -> NoReturn:
@@ -267,11 +267,11 @@ class _Reader:
         if letter in "123456789" and stop - at < 4:
             self.refuse_memory("a back-reference", at, stop)
         if letter == "A":
-            return _line_start(multiline=False), stop
+            return _line_start(multiline=False, origin=Origin(at, stop)), stop
         if letter == "Z":
-            return Look(_any(), ahead=True, negative=True), stop
+            return Look(_any(), ahead=True, negative=True, origin=Origin(at, stop)), stop
         if letter in "bB":
-            return _boundary(_code_points(r"\w", flags & _LEAF_FLAGS), letter == "b"), stop
+            return _boundary(_code_points(r"\w", flags & _LEAF_FLAGS), letter == "b", Origin(at, stop)), stop
         if letter == "d" and not flags & re.ASCII:
             message = "\\d also matches the digits of other scripts, as Python's does."
             self.note("unicode-digit", at, stop, message, "Write [0-9], or begin the regex with (?a).")
@@ -323,29 +323,29 @@ def _any() -> Chars:
     return Chars(ANY, Origin(0, 0))
 
 
-def _line_start(multiline: bool) -> Pattern:
+def _line_start(multiline: bool, origin: Origin) -> Pattern:
     """Nothing stands before, or under (?m) nothing but a newline."""
     before = Chars(((0, 9), (11, 0xD7FF), (0xE000, 0x10FFFF)), Origin(0, 0)) if multiline else _any()
-    return Look(before, ahead=False, negative=True)
+    return Look(before, ahead=False, negative=True, origin=origin)
 
 
 def _line_end(multiline: bool, origin: Origin) -> Pattern:
     """Nothing stands behind but perhaps one last newline, or under (?m) nothing but newlines."""
     if multiline:
-        return Look(Chars(((0, 9), (11, 0xD7FF), (0xE000, 0x10FFFF)), origin), ahead=True, negative=True)
+        return Look(Chars(((0, 9), (11, 0xD7FF), (0xE000, 0x10FFFF)), origin), ahead=True, negative=True, origin=origin)
     end = Look(_any(), ahead=True, negative=True)
     newline = Repeat(Chars(((10, 10),), origin), 0, 1, origin)
-    return Look(Concat((newline, end)), ahead=True, negative=False)
+    return Look(Concat((newline, end)), ahead=True, negative=False, origin=origin)
 
 
-def _boundary(word: Ranges, wanted: bool) -> Pattern:
+def _boundary(word: Ranges, wanted: bool, origin: Origin) -> Pattern:
     r"""Say that a word character stands on exactly one side (`\b`), or on both or none (`\B`).
 
     In Python before 3.14 `\B` does not match in the empty text.
     """
 
     def side(ahead: bool, is_word: bool) -> Pattern:
-        return Look(Chars(word, Origin(0, 0)), ahead=ahead, negative=not is_word)
+        return Look(Chars(word, Origin(0, 0)), ahead=ahead, negative=not is_word, origin=origin)
 
     if wanted:
         return Union(tuple(Concat((side(False, w), side(True, not w))) for w in (True, False)))
@@ -353,5 +353,5 @@ def _boundary(word: Ranges, wanted: bool) -> Pattern:
     outside = (side(False, False), side(True, False))
     if re.fullmatch(r"\B", ""):
         return Union((inside, Concat(outside)))
-    not_empty = [Look(_any(), ahead=ahead, negative=False) for ahead in (True, False)]
+    not_empty = [Look(_any(), ahead=ahead, negative=False, origin=origin) for ahead in (True, False)]
     return Union((inside, *(Concat((*outside, some)) for some in not_empty)))

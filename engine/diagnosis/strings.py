@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import Place
+from engine.diagnosis.subject import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from engine.automaton import ByteAutomaton
     from engine.constraints import Constraint
+    from engine.errors import Place
 
 _PLAIN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-. ,:;/'\"()[]{}<>=+*!?&%$#@~^|`\\"
 _RANK = np.full(256, 1000)
@@ -24,6 +25,11 @@ _RANK[list(_PLAIN)] = np.arange(len(_PLAIN))
 _RANK[0x80:] = 500 + np.arange(0x80)
 LONGEST_LITERAL = 24
 """Characters of a forced continuation that are shown."""
+
+
+def plainness(data: bytes) -> tuple[int, list[int]]:
+    """Return a key that sorts short texts of letters and digits first."""
+    return len(data), _RANK[list(data)].tolist()
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,7 @@ def read(constraint: Constraint, text: str) -> Reading:
         if not reached:
             break
         states.append(reached)
-        places.append(_places(constraint, leaves))
+        places.append(places_of(constraint, leaves))
     read_to, last = len(places), states[-1]
     following = {leaf for _, leaves in walker.following(last).values() for leaf in leaves}
     return Reading(
@@ -154,14 +160,8 @@ def read(constraint: Constraint, text: str) -> Reading:
         states=tuple(tuple(sorted(s)) for s in states),
         places=tuple(places),
         expected=_expected(walker, last),
-        expected_places=_places(constraint, following),
+        expected_places=places_of(constraint, following),
     )
-
-
-def _places(constraint: Constraint, leaves: set[int]) -> tuple[Place, ...]:
-    spans = {constraint.automaton.leaves[leaf] for leaf in leaves}
-    ordered = sorted(spans, key=lambda origin: (origin.start, origin.stop))
-    return tuple(Place(constraint.text, o.start, o.stop, o.pointer) for o in ordered)
 
 
 def expected(automaton: ByteAutomaton, state: int) -> tuple[str, ...]:
@@ -201,6 +201,25 @@ def _forced(walker: Walker, states: frozenset[int]) -> str:
             break
         written.append(int(walker.bytes_of[symbol][0]))
     return written.decode(errors="ignore")
+
+
+def next_character(walker: Walker, edge: tuple[int, int], begun: bytes = b"") -> str:
+    """Return a character that goes on with a byte of the class `edge[1]` at the state `edge[0]`, plain if it can be.
+
+    Args:
+        walker: of the automaton.
+        edge: a state and a byte class that moves it.
+        begun: the bytes of the character that are written already.
+    """
+    data = bytearray(begun)
+    states, symbol = frozenset({edge[0]}), edge[1]
+    while True:
+        data.append(min(walker.bytes_of[symbol].tolist(), key=lambda byte: int(_RANK[byte])))
+        states, _ = walker.following(states)[symbol]
+        text = data.decode(errors="ignore")
+        if text or len(data) == 4:
+            return text
+        symbol = min(walker.following(states))
 
 
 def shortest(automaton: ByteAutomaton, count: int = 3) -> tuple[str, ...]:

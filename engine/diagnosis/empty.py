@@ -1,0 +1,199 @@
+"""A constraint that accepts nothing: the smallest part of it that already does."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from engine import automaton
+from engine.diagnosis.subject import named, place_of
+from engine.errors import Finding, SizeError
+from engine.pattern import ANY, EMPTY, Chars, Complement, Concat, Intersection, Look, Origin, Repeat, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from engine.constraints import Constraint
+    from engine.pattern import Pattern
+    from engine.trace import Config
+
+SECONDS = 1.0
+"""Time for the whole search."""
+COMPILE_SECONDS = 0.3
+"""Processor time for one try."""
+MOST_PARTS = 400
+_REMOVABLE = ("(?=", "(?!", "(?<", "^", "$", "\\b", "\\B", "\\A", "\\Z")
+"""How look-arounds and anchors of a regex begin; all other parts write something."""
+
+T = TypeVar("T")
+Path = tuple[int, ...]
+_ANY_CHARACTER = Chars(ANY, Origin(0, 0))
+_ANY_TEXT = Repeat(_ANY_CHARACTER, 0, None)
+
+
+class OutOfTimeError(Exception):
+    """The search was stopped before it was certain."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A part of a pattern that can only take texts away; without it at least as much is accepted.
+
+    Attributes:
+        paths: of its nodes, neighbouring characters of a literal together.
+        origin: where it stands.
+    """
+
+    paths: tuple[Path, ...]
+    origin: Origin
+
+
+def demands(pattern: Pattern, path: Path = ()) -> Iterator[Demand]:
+    """List the demands of a pattern: its characters, look-arounds, and the parts of intersections.
+
+    What stands inside a look-around or a complement is left alone: there, asking for less may accept less.
+    """
+    if isinstance(pattern, Chars | Look | Complement):
+        yield Demand((path,), pattern.origin)
+    elif isinstance(pattern, Repeat):
+        yield from demands(pattern.body, (*path, 0))
+    elif isinstance(pattern, Concat | Union | Intersection):
+        found = [d for i, part in enumerate(pattern.parts) for d in demands(part, (*path, i))]
+        yield from _joined(found, pattern, path) if isinstance(pattern, Concat) else found
+
+
+def _joined(found: list[Demand], pattern: Concat, path: Path) -> Iterator[Demand]:
+    """Make one demand of the neighbouring characters of a sequence."""
+    depth = len(path)
+    run: Demand | None = None
+    for demand in found:
+        single = len(demand.paths) == 1 and len(demand.paths[0]) == depth + 1
+        part = pattern.parts[demand.paths[0][depth]]
+        literal = single and isinstance(part, Chars) and bool(part.ranges)
+        if literal and run and run.origin.stop == demand.origin.start:
+            run = Demand((*run.paths, *demand.paths), Origin(run.origin.start, demand.origin.stop, run.origin.pointer))
+            continue
+        if run:
+            yield run
+        run = demand if literal else None
+        if not literal:
+            yield demand
+    if run:
+        yield run
+
+
+def demands_by_origin(pattern: Pattern) -> list[Demand]:
+    """List the demands of a pattern, one for each place: a word boundary is made of several."""
+    gathered: dict[Origin, Demand] = {}
+    for demand in demands(pattern):
+        before = gathered.get(demand.origin)
+        gathered[demand.origin] = Demand((*before.paths, *demand.paths), demand.origin) if before else demand
+    return list(gathered.values())
+
+
+def without(pattern: Pattern, dropped: set[Path], path: Path = ()) -> Pattern:
+    """Return the pattern without some demands: any character for a character, any text for a complement."""
+    if path in dropped:
+        return EMPTY if isinstance(pattern, Look) else _ANY_CHARACTER if isinstance(pattern, Chars) else _ANY_TEXT
+    if isinstance(pattern, Repeat):
+        return replace(pattern, body=without(pattern.body, dropped, (*path, 0)))
+    if isinstance(pattern, Concat | Union | Intersection):
+        return replace(pattern, parts=tuple(without(p, dropped, (*path, i)) for i, p in enumerate(pattern.parts)))
+    return pattern
+
+
+def minimal(items: Sequence[T], impossible: Callable[[Sequence[T]], bool]) -> tuple[T, ...]:
+    """Return an inclusion-minimal part of `items` that is impossible, given that all of them are (QuickXplain).
+
+    Args:
+        items: those to be blamed last come last.
+        impossible: monotone: what contains something impossible is.
+    """
+    needed: list[T] = []
+    rest = list(items)
+    while not impossible(needed):
+        low, high = 0, len(rest)  # `needed` with rest[:low] is possible, with rest[:high] it is not
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if impossible([*needed, *rest[:middle]]) else (middle, high)
+        needed.append(rest[low])
+        rest = rest[:low]
+    return tuple(item for item in items if item in needed)
+
+
+def minimal_demands(constraint: Constraint) -> tuple[Demand, ...]:
+    """Find an inclusion-minimal set of demands that nothing satisfies together.
+
+    Raises:
+        OutOfTimeError: it isn't known after `SECONDS`.
+    """
+    pattern = constraint.pattern
+    listed = demands_by_origin(pattern)
+    until = time.perf_counter() + SECONDS
+    if len(listed) > MOST_PARTS:
+        raise OutOfTimeError
+
+    def impossible(kept: Sequence[Demand]) -> bool:
+        if time.perf_counter() > until:
+            raise OutOfTimeError
+        dropped = {path for demand in listed if demand not in kept for path in demand.paths}
+        try:
+            return automaton.compile(without(pattern, dropped), seconds=COMPILE_SECONDS).is_empty
+        except SizeError:
+            raise OutOfTimeError from None
+
+    # A class that matches nothing is a whole explanation: those and look-arounds are to be blamed first.
+    empty = {(d.paths, d.origin) for d in listed if _matches_nothing(pattern, d)}
+    listed.sort(key=lambda d: ((d.paths, d.origin) not in empty, d.origin.start))
+    return minimal(listed, impossible)
+
+
+def _matches_nothing(pattern: Pattern, demand: Demand) -> bool:
+    for path in demand.paths:
+        node = pattern
+        for i in path:
+            node = node.parts[i] if isinstance(node, Concat | Union | Intersection) else node.body  # type: ignore[union-attr]
+        if isinstance(node, Chars) and not node.ranges:
+            return True
+    return False
+
+
+def finding(constraint: Constraint) -> Finding:
+    """Say that nothing is accepted, and which parts contradict each other."""
+    try:
+        found = minimal_demands(constraint)
+    except OutOfTimeError:
+        message = "Nothing at all satisfies this constraint; which parts contradict each other was not determined."
+        return Finding("empty", "error", None, message, ("Remove parts until something is accepted.",))
+    places = [place_of(constraint, demand.origin) for demand in found]
+    names = [named(place) for place in places]
+    match names:
+        case []:
+            message, advice = "Nothing at all satisfies this constraint: it has no alternative.", "Add one."
+        case [one]:
+            message = f"Nothing can satisfy {one} where it stands, whatever the rest of the constraint asks."
+            advice = "Remove or change it."
+        case _:
+            message = f"Nothing can satisfy {', '.join(names[:-1])} and {names[-1]} together."
+            advice = "Remove or change one of them: without any one there are texts that satisfy the rest."
+    return Finding(
+        code="empty",
+        severity="error",
+        where=places[0] if places else None,
+        message=message,
+        fixes=(advice,),
+        related=tuple(places[1:]),
+        evidence={"conflict": [place.plain() for place in places]},
+    )
+
+
+def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:
+    """Return the changes that take one look-around or anchor of the conflict out of a regex, untried."""
+    source = config.source
+    if config.kind != "regex" or not isinstance(source, str):
+        return []
+    spans = [(place["start"], place["stop"]) for place in finding.evidence.get("conflict", ())]
+    removable = [(a, b) for a, b in spans if source[a:b].startswith(_REMOVABLE)]
+    return [(f"Remove {source[a:b]!r}", {"source": source[:a] + source[b:]}) for a, b in removable]

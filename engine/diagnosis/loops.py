@@ -1,0 +1,135 @@
+"""Parts of a constraint that nothing bounds: where a run can spend the whole canvas, on blanks above all."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from engine.diagnosis import strings
+from engine.diagnosis.subject import named, place_of, places_of
+from engine.errors import Finding
+from engine.pattern import Chars, Repeat, nodes
+
+if TYPE_CHECKING:
+    from engine.constraints import Constraint
+    from engine.diagnosis.subject import Subject
+    from engine.errors import Place
+    from engine.trace import Config
+
+_QUANTIFIER = re.compile(r"(?:\*|\+|\{(\d*),\})\??$")
+_COUNTED = re.compile(r"\{(\d*),(\d*)\}\??$")
+MOST_COPIES = 64
+"""The largest bound that is offered: each copy takes its own states."""
+
+
+def components(source: np.ndarray, target: np.ndarray, states: int) -> np.ndarray:
+    """Return int `[states]`: the strongly connected component of each state; -1 for a state that no cycle passes."""
+    graph = coo_matrix((np.ones(source.size, bool), (source, target)), (states, states)).tocsr()
+    count, component = connected_components(graph, connection="strong")
+    cyclic = np.zeros(count, bool)
+    cyclic[component[source[component[source] == component[target]]]] = True
+    return np.where(cyclic[component], component, -1)
+
+
+def loops(constraint: Constraint, blanks: bool) -> set[int]:
+    """Return the leaves that some cycle writes: any, or those that write blanks alone, in a cycle of nothing else."""
+    automaton = constraint.automaton
+    ptr, _, target, origin = strings.Walker(automaton).moves
+    source = np.repeat(np.arange(automaton.states), np.diff(ptr))
+    if blanks:
+        blank = _blank_leaves(constraint)
+        kept = np.asarray([set(leaves) <= blank for leaves in automaton.origin_sets], bool)[origin]
+        source, target, origin = source[kept], target[kept], origin[kept]
+    component = components(source, target, automaton.states)
+    inside = (component[source] >= 0) & (component[source] == component[target])
+    return {leaf for o in np.unique(origin[inside]) for leaf in automaton.origin_sets[o]}
+
+
+def _blank_leaves(constraint: Constraint) -> set[int]:
+    """The leaves whose characters are all blanks."""
+    characters = [(n.origin, n.ranges) for n in nodes(constraint.pattern) if isinstance(n, Chars)]
+    other = {
+        origin
+        for origin, ranges in characters
+        if not all(high - low < 32 and all(chr(c).isspace() for c in range(low, high + 1)) for low, high in ranges)
+    }
+    blank = {origin for origin, _ in characters} - other
+    return {leaf for leaf, origin in enumerate(constraint.automaton.leaves) if origin in blank}
+
+
+def findings(subject: Subject) -> list[Finding]:
+    """Tell of blanks that nothing bounds, and of other parts that nothing bounds."""
+    constraint = subject.constraint
+    everything = places_of(constraint, loops(constraint, blanks=False))
+    if not everything:
+        return []
+    out = []
+    if blank := places_of(constraint, loops(constraint, blanks=True)):
+        message = f"Nothing bounds the blanks of {_listed(blank)}: a run may spend all its tokens on them."
+        advice = "Allow at most one blank there, or a fixed spelling."
+        out.append(Finding("blanks", "warning", blank[0], message, (advice,), related=blank[1:]))
+    rest = tuple(place for place in everything if place not in blank)
+    if rest:
+        message = f"Nothing bounds {_listed(rest)}: only the canvas ends it."
+        advice = "Give it an upper bound if a run tends to stay in it."
+        out.append(Finding("unbounded", "info", rest[0], message, (advice,), related=rest[1:]))
+    return out
+
+
+def _listed(places: tuple[Place, ...]) -> str:
+    names = list(dict.fromkeys(named(place) for place in places))
+    more = f" and {len(names) - 1} more parts" if len(names) > 2 else f" and {names[1]}" if len(names) == 2 else ""
+    return f"{names[0]}{more}"
+
+
+def remedies(finding: Finding, subject: Subject) -> list[tuple[str, dict[str, Any]]]:
+    """Return the changes that bound the repetitions around the finding's places, untried."""
+    if subject.config.kind != "regex" or not isinstance(subject.config.source, str):
+        return []
+    places = [place for place in (finding.where, *finding.related) if place is not None]
+    copies = 1 if finding.code == "blanks" else min(subject.config.length, MOST_COPIES)
+    spans = [p for p in _unbounded(subject.constraint) if any(p.start <= q.start and q.stop <= p.stop for q in places)]
+    if finding.code == "blanks":
+        spans = [p for p in spans if any((p.start, q.stop) == (q.start, q.stop) or p.start == q.start for q in places)]
+    source = subject.config.source
+    for place in sorted(spans, key=lambda p: -p.stop):
+        source = source[: place.start] + _bounded(source[place.start : place.stop], copies) + source[place.stop :]
+    return [(f"Bound {_listed(tuple(places))} to {copies}", {"source": source})] if spans else []
+
+
+def remedies_of_size(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:
+    """Return the change that takes the upper limit from the repetition that makes too many states, untried."""
+    place, source = finding.where, config.source
+    if place is None or config.kind != "regex" or not isinstance(source, str):
+        return []
+    text = source[place.start : place.stop]
+    found = _COUNTED.search(text)
+    if not found or not found[2]:
+        return []
+    free = f"{text[: found.start()]}{{{found[1] or 0},}}"
+    return [
+        (
+            f"Take the limit {found[2]} from {named(place)}",
+            {"source": source[: place.start] + free + source[place.stop :]},
+        )
+    ]
+
+
+def _unbounded(constraint: Constraint) -> list[Place]:
+    """The places of the repetitions without an upper limit."""
+    found = {n.origin for n in nodes(constraint.pattern) if isinstance(n, Repeat) and n.most is None}
+    return [place_of(constraint, origin) for origin in found]
+
+
+def _bounded(text: str, copies: int) -> str:
+    """Give the quantifier at the end of a regex an upper bound."""
+    found = _QUANTIFIER.search(text)
+    if not found:
+        return text
+    least = 1 if found[0].startswith("+") else int(found[1] or 0)
+    bound = "?" if (least, copies) == (0, 1) else "" if least == copies == 1 else f"{{{least},{max(copies, least)}}}"
+    return text[: found.start()] + bound

@@ -1,0 +1,154 @@
+"""What can be said of a constraint and its canvas before a run, the most important first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine import constraints, token_automaton
+from engine.diagnosis import empty, gaps, lengths, loops, pins
+from engine.diagnosis.subject import Subject, named, place_of
+from engine.errors import (
+    EmptyLanguageError,
+    Finding,
+    InputError,
+    NotRegularError,
+    PatternSyntaxError,
+    Remedy,
+    SizeError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.constraints import Constraint
+    from engine.trace import Config
+    from engine.vocabulary import Vocabulary
+
+MANY_STATES = 2_000
+"""From this size on the parts that make the most states are worth telling."""
+ORDER = ("syntax", "unsupported", "size", "empty", "vocabulary", "pins", "length", "blanks")
+"""Codes by how much they explain, among findings of one severity; others come after these."""
+SEVERITIES = ("error", "warning", "info")
+
+
+def findings(config: Config, vocabulary: Vocabulary) -> tuple[Finding, ...]:
+    """Diagnose a configuration; each remedy has been tried.
+
+    Args:
+        config: of the run; its constraint, length, pins and bans are looked at.
+        vocabulary: of its model.
+
+    Returns:
+        The findings, the best explanation first.
+    """
+    found, subject = _compiled(config, vocabulary)
+    found = [*found, *_on_canvas(subject)] if subject else found
+    return tuple(_with_remedies(finding, found, config, vocabulary, subject) for finding in ranked(found))
+
+
+def ranked(found: Iterable[Finding]) -> list[Finding]:
+    """Sort by severity, then by what explains most."""
+    return sorted(found, key=lambda finding: (SEVERITIES.index(finding.severity), _order(finding.code)))
+
+
+def _order(code: str) -> int:
+    return ORDER.index(code) if code in ORDER else len(ORDER)
+
+
+def _compiled(config: Config, vocabulary: Vocabulary) -> tuple[list[Finding], Subject | None]:
+    """Go as far as the constraint compiles; what the canvas adds is not in it."""
+    try:
+        constraint = constraints.read(config.kind or "", config.source)
+    except InputError as error:
+        return [_refusal(error)], None
+    found = list(constraint.findings)
+    try:
+        if constraint.automaton.is_empty:
+            return [*found, empty.finding(constraint)], None
+    except SizeError as error:
+        return [*found, _refusal(error)], None
+    found += gaps.findings(constraint, vocabulary)
+    try:
+        subject = Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
+    except EmptyLanguageError as error:
+        return (found if any(f.code == "vocabulary" for f in found) else [*found, _refusal(error)]), None
+    return [*found, *_size(constraint), *loops.findings(subject)], subject
+
+
+def _on_canvas(subject: Subject) -> list[Finding]:
+    """Hold the canvas and what is pinned on it against the constraint."""
+    found = lengths.findings(subject)
+    return found if any(f.severity == "error" for f in found) else [*found, *pins.findings(subject)]
+
+
+def _refusal(error: InputError) -> Finding:
+    """Return a refusal as a finding."""
+    code = {PatternSyntaxError: "syntax", NotRegularError: "unsupported", SizeError: "size"}.get(type(error), "input")
+    return Finding(code, "error", error.place, error.problem, (error.remedy,))
+
+
+def _size(constraint: Constraint) -> list[Finding]:
+    """Name the parts that make the most states of a large automaton."""
+    automaton = constraint.automaton
+    if automaton.states < MANY_STATES:
+        return []
+    states = np.zeros(len(automaton.leaves), np.int64)
+    for row in automaton.edge_origins:
+        for leaf in {leaf for o in np.unique(row[row >= 0]) for leaf in automaton.origin_sets[o]}:
+            states[leaf] += 1
+    largest = [leaf for leaf in np.argsort(-states, kind="stable")[:5].tolist() if states[leaf]]
+    places = [place_of(constraint, automaton.leaves[leaf]) for leaf in largest]
+    message = (
+        f"The constraint has {automaton.states:,} states over bytes; {states[largest[0]]:,} of them can write "
+        f"{named(places[0])}."
+    )
+    evidence = {
+        "states": automaton.states,
+        "parts": [{"place": p.plain(), "states": int(states[leaf])} for p, leaf in zip(places, largest, strict=True)],
+    }
+    advice = "Lower the bound of its repetition if runs are slow."
+    return [Finding("large", "info", places[0], message, (advice,), related=tuple(places[1:]), evidence=evidence)]
+
+
+def _with_remedies(
+    finding: Finding, found: list[Finding], config: Config, vocabulary: Vocabulary, subject: Subject | None
+) -> Finding:
+    """Add the changes after which the finding is gone and no error has come."""
+
+    def mends(changes: dict[str, Any]) -> bool:
+        if subject is not None and not {"kind", "source"} & changes.keys():
+            on_canvas = {f.code for f in _on_canvas(subject)}
+            after = [f for f in found if f.code not in on_canvas] + _on_canvas(subject.changed(changes))
+        else:
+            after, changed = _compiled(replace(config, **changes), vocabulary)
+            after = [*after, *_on_canvas(changed)] if changed else after
+        fewer = sum(f.code == finding.code for f in after) < sum(f.code == finding.code for f in found)
+        # An error that comes later in the order was hidden by this one, or was there before.
+        hidden = ORDER[_order(finding.code) + 1 :] if finding.severity == "error" else ()
+        known = {f.code for f in found if f.severity == "error"}.union(hidden)
+        return fewer and all(f.severity != "error" or f.code in known for f in after)
+
+    tried = [Remedy(label, change) for label, change in _candidates(finding, config, subject) if mends(change)]
+    return replace(finding, remedies=tuple(tried))
+
+
+def _candidates(finding: Finding, config: Config, subject: Subject | None) -> list[tuple[str, dict[str, Any]]]:
+    out = []
+    if isinstance(config.source, str):
+        out = [(edit.label, {"source": edit.apply(config.source)}) for edit in finding.edits]
+    if finding.code == "empty":
+        out += empty.remedies(finding, config)
+    elif finding.code == "size":
+        out += loops.remedies_of_size(finding, config)
+    elif finding.code == "vocabulary":
+        out += gaps.remedies(finding, config)
+    elif subject is not None and finding.code in ("length", "tight"):
+        out += lengths.remedies(finding, subject)
+    elif subject is not None and finding.code == "pins":
+        out += pins.remedies(finding, subject)
+    elif subject is not None and finding.code in ("blanks", "unbounded"):
+        out += loops.remedies(finding, subject)
+    return out
