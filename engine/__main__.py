@@ -10,6 +10,7 @@ import sys
 import typer
 
 from engine.commands.accepts import accepts
+from engine.commands.compare import compare
 from engine.commands.compile import compile_
 from engine.commands.console import errors
 from engine.commands.constraint import spread_choices
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(inspect)
+app.command()(compare)
 app.command("compile")(compile_)
 app.command()(accepts)
 app.command()(tasks)
