@@ -114,8 +114,8 @@ ENGINE_LAYERS = (
     ("engine.preparation",),
     ("engine.diagnosis",),
     ("engine.debugger",),
-    ("engine.tasks",),
     ("engine.training",),
+    ("engine.tasks",),
     ("engine.commands",),
     ("engine.__main__",),
 )

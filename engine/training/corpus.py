@@ -40,6 +40,11 @@ class Example:
     chosen: str
 
     @property
+    def hinted(self) -> bool:
+        """Whether the prompt names the spelling."""
+        return self.prompt.endswith(f" As {self.chosen}.")
+
+    @property
     def answer(self) -> str:
         """The answer in the chosen spelling."""
         return self.spellings[self.chosen]
