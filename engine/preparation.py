@@ -12,10 +12,11 @@ from engine import constraints, models, remasking, token_automaton
 from engine.decode import BASELINES, EXACT
 from engine.errors import ConfigError, EmptyLanguageError, PinError
 from engine.inference import support
+from engine.models.architecture import DEFAULT, Options
 from engine.trace import Config, Header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from engine.constraints import Constraint
     from engine.models import Denoiser
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
 MAX_LENGTH = 1024
 
 
-def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Denoiser, Header]:
+def prepare(
+    config: Config,
+    pins: Mapping[int, str] | None = None,
+    options: Options = DEFAULT,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Denoiser, Header]:
     """Check a configuration, load its model and compile its constraint.
 
     Args:
         config: what the user asked for.
         pins: texts to commit before the first step, by the position of their first token.
+        options: how the model is to be loaded.
+        progress: of its loading, see `models.load`.
 
     Returns:
         The model, and the run's header, with the pins as tokens.
@@ -41,7 +49,7 @@ def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Deno
     """
     check(config)
     _read(config)  # a mistake in it is told before a model is loaded
-    denoiser = models.load(config.model)
+    denoiser = models.load(config.model, options, progress)
     vocabulary = denoiser.vocabulary
     if (config.logits_eos_inf or config.confidence_eos_eot_inf) and not vocabulary.eos_ids:
         raise ConfigError(f"The model {config.model} has no EOS.", "Leave out what is to be done with it.")
@@ -51,12 +59,23 @@ def prepare(config: Config, pins: Mapping[int, str] | None = None) -> tuple[Deno
             f"The canvas has {config.length} positions, and {config.model} has {fixed} rows.",
             f"Set the length to {fixed}.",
         )
+    prompt_ids = denoiser.encode_prompt(config.prompt)
+    _check_context(denoiser, prompt_ids.size, config.length)
     automaton = compiled(config, vocabulary)
     if pins:
         config = dataclasses.replace(config, pins=_pin_tokens(denoiser, config.length, pins))
-    header = Header(config, denoiser.facts, vocabulary, automaton, denoiser.encode_prompt(config.prompt))
+    header = Header(config, denoiser.facts, vocabulary, automaton, prompt_ids)
     check_placed(header, config.pins)
     return denoiser, header
+
+
+def _check_context(denoiser: Denoiser, prompt_length: int, length: int) -> None:
+    context = denoiser.facts.get("context")
+    if context is not None and prompt_length + length > context:
+        raise ConfigError(
+            f"The prompt has {prompt_length} tokens and the canvas {length}; {denoiser.name} takes {context} in all.",
+            "Shorten the prompt or the canvas.",
+        )
 
 
 def compiled(config: Config, vocabulary: Vocabulary) -> TokenAutomaton:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.markup import escape
-from rich.progress import track
+from rich.progress import Progress, TaskID, track
 from rich.table import Table
 
 from engine.commands.console import Json, Model, console, errors, finite, print_json
@@ -17,6 +17,8 @@ from engine.commands.constraint import Given, takes_constraint
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from engine.trace import Config, StepRecord
 
 
@@ -25,6 +27,19 @@ def run(
     given: Given,
     prompt: Annotated[str | None, typer.Option("--prompt", help="The request that the model sees.")] = None,
     model: Model = "embedded",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel="Model")] = "auto",
+    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.", rich_help_panel="Model")] = "auto",
+    raw_prompt: Annotated[
+        bool, typer.Option("--raw-prompt", help="Use no chat template.", rich_help_panel="Model")
+    ] = False,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option("--trust-remote-code", help="Run code that comes with the model.", rich_help_panel="Model"),
+    ] = False,
+    shift: Annotated[
+        bool | None,
+        typer.Option(help="Of remote code: a position is predicted one to its left.", rich_help_panel="Model"),
+    ] = None,
     length: Annotated[int | None, typer.Option(help="Positions of the canvas.")] = None,
     steps: Annotated[int | None, typer.Option(help="Denoising steps; the length if not given.")] = None,
     block_length: Annotated[int | None, typer.Option(help="Positions of a block; the length if not given.")] = None,
@@ -68,6 +83,7 @@ def run(
     import dataclasses
 
     from engine import decode, preparation
+    from engine.models.architecture import Options
     from engine.trace import Config, Writer
 
     chosen = given.task
@@ -103,7 +119,9 @@ def run(
         confidence_eos_eot_inf=confidence_eos_eot_inf,
         upstream_bugs=upstream_bugs,
     )
-    denoiser, header = preparation.prepare(base, preparation.read_pins(pin or []))
+    options = Options(device, dtype, raw_prompt, trust_remote_code, shift)
+    with _loading() as progress:
+        denoiser, header = preparation.prepare(base, preparation.read_pins(pin or []), options, progress)
     results = []
     for n in range(draws):
         drawn = dataclasses.replace(header, config=dataclasses.replace(header.config, seed=seed + n))
@@ -118,6 +136,19 @@ def run(
                 records.append(record)
         results.append(_outcome(drawn.config, records, header))
     _print_runs(results, as_json)
+
+
+@contextmanager
+def _loading() -> Iterator[Callable[[int, int], None]]:
+    """Show the loading of a model, where it takes a while, on a terminal; Ctrl-C ends it."""
+    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as shown:
+        task: list[TaskID] = []
+
+        def progress(done: int, total: int) -> None:
+            task[:] = task or [shown.add_task("Loading the model", total=total)]
+            shown.update(task[0], completed=done, total=total)
+
+        yield progress
 
 
 def _outcome(config: Config, records: list[StepRecord], header: Any) -> dict[str, Any]:

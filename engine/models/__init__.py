@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.errors import ModelError
+from engine.models.architecture import DEFAULT, Options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
 
@@ -21,7 +21,8 @@ class Denoiser(Protocol):
     Attributes:
         name: as the user would name it.
         vocabulary: what its ids write.
-        facts: JSON-able: at least `name`; parameters, numeric type, revision where there are any.
+        facts: JSON-able: at least `name`; parameters, numeric type, revision, and `context`, the most tokens that it
+            was made for, where there are any.
     """
 
     name: str
@@ -52,8 +53,13 @@ class Denoiser(Protocol):
         """Run the model once on several prompts, each with its canvas; return what `logits` would for each."""
 
 
-def load(name: str) -> Denoiser:
-    """Load a model by name: `embedded`, a folder of this project's form, or `table:FILE`.
+def load(name: str, options: Options = DEFAULT, progress: Callable[[int, int], None] | None = None) -> Denoiser:
+    """Load a model by name: `embedded`, a folder, an id on the hub, or `table:FILE`.
+
+    Args:
+        name: as above.
+        options: how a folder's model is to be read.
+        progress: called with the number of weights that are loaded and of all; what it raises ends the loading.
 
     Raises:
         ModelError: there is no such model, or what is there can't be read as one.
@@ -67,9 +73,9 @@ def load(name: str) -> Denoiser:
 
     if name == "embedded":
         return embedded.load()
-    if Path(name).is_dir():
-        return embedded.load(Path(name))
-    raise ModelError(
-        f"There is no model named {name!r}: it is neither 'embedded' nor a folder on this machine.",
-        "Use --model embedded, the path of a model folder, or table:FILE with a typed-in mean field.",
-    )
+    from engine.models import loading
+
+    folder = loading.locate(name, options)
+    if loading.read_config(folder)["model_type"] == embedded.EmbeddedConfig.model_type:
+        return embedded.load(folder)
+    return loading.load(name, options, progress)
