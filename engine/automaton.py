@@ -1,16 +1,20 @@
-"""Pattern -> minimal deterministic automaton over UTF-8 bytes, whose moves know their leaves in the source."""
+"""Pattern -> automaton over UTF-8 bytes, whose moves know their leaves in the source.
+
+Minimal and deterministic where that stays under the state budget; else nondeterministic, with a finding that says why.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.determinise import Determiniser, OverBudgetError
-from engine.errors import Place, SizeError
+from engine.errors import Finding, Place, SizeError
 from engine.partition import breadth_first
 from engine.pattern import Complement, Intersection, Repeat, looks
 from engine.table import united
@@ -18,6 +22,7 @@ from engine.utf8 import TooManyBytesError, Writer
 
 if TYPE_CHECKING:
     from engine.pattern import Origin, Pattern
+    from engine.table import Table
 
 STATE_BUDGET = 100_000
 """States of the deterministic automaton before minimisation."""
@@ -31,25 +36,31 @@ COMPILE_SECONDS = 4.0
 
 @dataclass(frozen=True, eq=False)
 class ByteAutomaton:
-    """A minimal deterministic automaton over bytes; every state is reachable and, unless it is empty, can accept.
+    """An automaton over bytes; every state is reachable and, unless it is empty, can accept.
 
     Attributes:
         byte_class: uint8 `[256]`; bytes of one class move every state alike.
-        move: int32 `[states byte_classes]`, -1 where dead.
-        start: the start state, always 0; states are numbered breadth first from it.
+        source: int32 `[moves]`; moves are sorted by source, symbol and target, and none stands twice.
+        symbol: int32 `[moves]`, the byte class that is read.
+        target: int32 `[moves]`.
+        origin: int32 `[moves]`, index into `origin_sets`.
         accepting: bool `[states]`.
-        edge_origins: int32 `[states byte_classes]`, index into `origin_sets`; -1 where dead.
         origin_sets: sorted tuples of leaf ids: the leaves of the pattern that such a move may come from.
         leaves: span of each leaf in the source.
+        findings: what the author should know; that the automaton is not deterministic, and why.
+        start: the start state; states are numbered breadth first from it.
     """
 
     byte_class: np.ndarray
-    move: np.ndarray
-    start: int
+    source: np.ndarray
+    symbol: np.ndarray
+    target: np.ndarray
+    origin: np.ndarray
     accepting: np.ndarray
-    edge_origins: np.ndarray
     origin_sets: tuple[tuple[int, ...], ...]
     leaves: tuple[Origin, ...]
+    findings: tuple[Finding, ...] = ()
+    start: int = 0
 
     @property
     def states(self) -> int:
@@ -57,25 +68,64 @@ class ByteAutomaton:
         return int(self.accepting.size)
 
     @property
+    def byte_classes(self) -> int:
+        """Number of byte classes."""
+        return int(self.byte_class.max()) + 1
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing is accepted."""
         return not bool(self.accepting.any())
 
     @cached_property
-    def _rows(self) -> list[list[int]]:
-        return self.move[:, self.byte_class].tolist()  # type: ignore[no-any-return]
+    def deterministic(self) -> bool:
+        """Whether no state has two moves by one byte."""
+        return bool(np.diff(self.ptr).max() <= 1)
+
+    @cached_property
+    def ptr(self) -> np.ndarray:
+        """int64 `[states · byte_classes + 1]`: the moves of state `q` by class `c` begin at `q · byte_classes + c`."""
+        cells = np.arange(self.states * self.byte_classes + 1)
+        return np.searchsorted(self.source.astype(np.int64) * self.byte_classes + self.symbol, cells)
+
+    @cached_property
+    def move(self) -> np.ndarray:
+        """int32 `[states byte_classes]` of a deterministic automaton: where each class leads, -1 where dead."""
+        return self._table(self.target)
+
+    @cached_property
+    def edge_origins(self) -> np.ndarray:
+        """int32 `[states byte_classes]` of a deterministic automaton: the origin of each move, -1 where dead."""
+        return self._table(self.origin)
+
+    def _table(self, values: np.ndarray) -> np.ndarray:
+        table = np.full((self.states, self.byte_classes), -1, np.int32)
+        table[self.source, self.symbol] = values
+        return table
+
+    @cached_property
+    def _lists(self) -> tuple[list[int], list[int], list[int]]:
+        return self.byte_class.tolist(), self.ptr.tolist(), self.target.tolist()
+
+    def following(self, state: int, byte: int) -> list[int]:
+        """Return the states that a byte leads to, ascending."""
+        byte_class, ptr, target = self._lists
+        cell = state * self.byte_classes + byte_class[byte]
+        return target[ptr[cell] : ptr[cell + 1]]
 
     def accepts(self, data: bytes) -> bool:
         """Whether the whole byte string is in the language."""
-        state = self.start
+        states = {self.start}
         for byte in data:
-            state = self._rows[state][byte]
-            if state < 0:
-                return False
-        return bool(self.accepting[state])
+            states = {to for state in states for to in self.following(state, byte)}
+        return bool(self.accepting[list(states)].any())
 
     def shortest(self) -> bytes | None:
         """Return a shortest accepted byte string, the first in byte order among its length; None if there is none."""
+        # Classes are numbered by their first byte, so a state's moves are in byte order.
+        first = np.unique(self.byte_class, return_index=True)[1].tolist()
+        ptr = self.ptr[:: self.byte_classes].tolist()
+        symbol, target = self.symbol.tolist(), self.target.tolist()
         came: dict[int, tuple[int, int]] = {self.start: (-1, -1)}
         queue = deque([self.start])
         while queue:
@@ -86,10 +136,10 @@ class ByteAutomaton:
                     state, byte = came[state]
                     written.append(byte)
                 return bytes(reversed(written))
-            for byte, following in enumerate(self._rows[state]):
-                if following >= 0 and following not in came:
-                    came[following] = (state, byte)
-                    queue.append(following)
+            for m in range(ptr[state], ptr[state + 1]):
+                if target[m] not in came:
+                    came[target[m]] = (state, first[symbol[m]])
+                    queue.append(target[m])
         return None
 
 
@@ -100,9 +150,13 @@ def compile(
 
     Args:
         pattern: whose language is meant, on whole strings.
-        source: the text that its origins point into, for error messages.
+        source: the text that its origins point into, for messages.
         budget: of states before minimisation; by default `STATE_BUDGET`, or with look-around `LOOK_AROUND_BUDGET`.
-        seconds: of processor time.
+        seconds: of processor time, for each of the two.
+
+    Returns:
+        The minimal deterministic automaton. Where that passes the budget and there is no look-around, intersection or
+        complement, a nondeterministic one, with a finding that names the construct to blame.
 
     Raises:
         SizeError: the budget is passed; names the construct that takes most of it.
@@ -110,69 +164,126 @@ def compile(
     if budget is None:
         budget = LOOK_AROUND_BUDGET if looks(pattern) else STATE_BUDGET
     determiniser = Determiniser(pattern, budget, seconds)
+    cost = None
     try:
-        table = determiniser.table()
+        try:
+            table = determiniser.table()
+        except OverBudgetError as error:
+            kept, cost = determiniser.follow(), error
+            if kept is None:
+                raise
+            table = kept
         leaves = tuple(determiniser.leaf_ids)
         writer = Writer(table.states, determiniser.alphabet, BYTE_BUDGET)
         for state in range(table.states):
-            writer.add(state, table.moves(state))
+            # One by one where moves by one symbol may lead to several states.
+            for moves in [list(table.moves(state))] if cost is None else ([move] for move in table.moves(state)):
+                writer.add(state, moves)
     except OverBudgetError as error:
         raise _too_large(str(error), error.blame, source) from None
     except TooManyBytesError as error:
         raise _too_many_bytes(BYTE_BUDGET, [leaves[leaf] for leaf in error.leaves], source) from None
-    return _byte_automaton(table.accepting, writer, leaves)
+    found = _byte_automaton(table.accepting, writer, leaves)
+    if cost is None or found.deterministic:
+        return found
+    return replace(found, findings=(_kept(cost, table, source),))
 
 
 def _byte_automaton(accepting: np.ndarray, writer: Writer, leaves: tuple[Origin, ...]) -> ByteAutomaton:
-    """Gather the edges of a minimal automaton over bytes into tables over classes of bytes, numbered breadth first."""
+    """Gather edges over bytes into moves over classes of bytes, states numbered breadth first."""
     source, low, high, target, origin = np.asarray(writer.edges, np.int64).reshape(-1, 5).T
     cut = np.zeros(257, bool)
     cut[[0, 256]] = cut[low] = cut[high + 1] = True
     byte_class = np.cumsum(cut[:256]) - 1
     first, count = byte_class[low], byte_class[high] - byte_class[low] + 1
-    classes = int(byte_class[-1]) + 1
+    classes, states = int(byte_class[-1]) + 1, writer.states
     starts = np.repeat(np.cumsum(count) - count, count)
     symbol = np.repeat(first, count) + np.arange(starts.size) - starts
-    key, at, origin, sets = united(
-        np.repeat(source, count) * classes + symbol, np.repeat(origin, count), writer.origin_sets
+    key, _, origin, sets = united(
+        (np.repeat(source, count) * classes + symbol) * states + np.repeat(target, count),
+        np.repeat(origin, count),
+        writer.origin_sets,
     )
-    move = np.full((writer.states, classes), -1, np.int32)
-    move.flat[key] = np.repeat(target, count)[at]
-    origins = np.full_like(move, -1)
-    origins.flat[key] = origin
-    number = breadth_first(move)
-    order = np.argsort(number)
-    move = np.where(move >= 0, number[move], -1).astype(np.int32)[order]
-    origins = origins[order]
-    columns, column_of = _equal_columns(np.concatenate([move, origins]))
+    source, symbol, target = key // (classes * states), key // states % classes, key % states
+    number = breadth_first(np.searchsorted(source, np.arange(states + 1)), target)
+    final = np.zeros(states, bool)
+    final[number[: accepting.size]] = accepting
+    moves = np.stack([number[source], symbol, number[target], origin])
+    moves, class_of = _joined_classes(moves, classes)
+    source, symbol, target, origin = moves[:, np.lexsort(moves[2::-1])].astype(np.int32)
     return ByteAutomaton(
-        byte_class=column_of[byte_class].astype(np.uint8),
-        move=np.ascontiguousarray(move[:, columns]),
-        start=0,
-        accepting=np.append(accepting, np.zeros(writer.states - accepting.size, bool))[order],
-        edge_origins=np.ascontiguousarray(origins[:, columns]),
+        byte_class=class_of[byte_class].astype(np.uint8),
+        source=source,
+        symbol=symbol,
+        target=target,
+        origin=origin,
+        accepting=final,
         origin_sets=tuple(tuple(sorted(leaves)) for leaves in sets),
         leaves=leaves,
     )
 
 
+def _joined_classes(moves: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Join byte classes with the same moves and origins; return the moves and the new number of each old class."""
+    source, symbol, target, origin = moves
+    order = np.lexsort((target, source, symbol))
+    columns = np.stack([source, target, origin])[:, order]
+    ptr = np.searchsorted(symbol[order], np.arange(classes + 1))
+    seen: dict[bytes, int] = {}
+    number = np.asarray([seen.setdefault(columns[:, a:b].tobytes(), len(seen)) for a, b in pairwise(ptr)])
+    # The first class of each group stands for all of it.
+    stands = np.zeros(classes, bool)
+    stands[np.unique(number, return_index=True)[1]] = True
+    kept = moves[:, stands[symbol]]
+    kept[1] = number[kept[1]]
+    return kept, number
+
+
+def _kept(cost: OverBudgetError, table: Table, source: str) -> Finding:
+    """Say that the automaton is not deterministic, what determinising would cost, and because of what."""
+    named, place = _blamed(cost.blame, source)
+    return Finding(
+        "not-deterministic",
+        "info",
+        place,
+        f"A deterministic automaton of this constraint {cost}; a nondeterministic one of {table.states:,} states is "
+        f"kept, whose draws are weighted by their number of paths unless corrected. {named}".strip(),
+        ("Let what this part repeats begin and end with characters that its surroundings can't have.",),
+        evidence={"states": table.states, "moves": int(table.symbol.size)},
+    )
+
+
 def _too_large(problem: str, blame: Pattern | None, source: str) -> SizeError:
     """Name the construct that takes most."""
-    problem = f"The automaton of this constraint {problem}."
+    named, place = _blamed(blame, source)
+    remedy = "Split it, or remove alternatives."
     match blame:
-        case Repeat(_, least, most, origin) if (most or least) > 1:
+        case Repeat(_, least, most) if (most or least) > 1:
+            remedy = "Lower its bound, or use one without an upper limit ('*' or '+')."
+        case Repeat():
+            remedy = "Make it simpler, or split the constraint."
+        case Intersection():
+            remedy = "Ask for fewer things at once."
+        case Complement():
+            remedy = "Exclude less, or say what is allowed instead."
+    return SizeError(f"The automaton of this constraint {problem}. {named}".strip(), remedy, place)
+
+
+def _blamed(blame: Pattern | None, source: str) -> tuple[str, Place | None]:
+    """Return a sentence that names a construct, and where it stands."""
+    match blame:
+        case Repeat(_, least, most) if (most or least) > 1:
             copies = least if most is None else most
             named = f"This repetition takes most of it, with {copies:,} copies of what it repeats."
-            remedy = "Lower its bound, or use one without an upper limit ('*' or '+')."
-        case Repeat(origin=origin):
-            named, remedy = "What is repeated here takes most of it.", "Make it simpler, or split the constraint."
-        case Intersection(origin=origin):
-            named, remedy = "What must hold together here takes most of it.", "Ask for fewer things at once."
-        case Complement(origin=origin):
-            named, remedy = "What is excluded here takes most of it.", "Exclude less, or say what is allowed instead."
+        case Repeat():
+            named = "What is repeated here takes most of it."
+        case Intersection():
+            named = "What must hold together here takes most of it."
+        case Complement():
+            named = "What is excluded here takes most of it."
         case _:
-            return SizeError(problem, "Split it, or remove alternatives.")
-    return SizeError(f"{problem} {named}", remedy, Place(source, origin.start, origin.stop))
+            return "", None
+    return named, Place(source, blame.origin.start, blame.origin.stop)
 
 
 def _too_many_bytes(budget: int, origins: list[Origin], source: str) -> SizeError:
@@ -183,15 +294,3 @@ def _too_many_bytes(budget: int, origins: list[Origin], source: str) -> SizeErro
     return SizeError(
         problem, "Where \\w or \\d need only ASCII, begin the regex with (?a), which takes far fewer states.", place
     )
-
-
-def _equal_columns(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return one index of each distinct column, and for every column the number of its like; in order of appearance."""
-    seen: dict[bytes, int] = {}
-    first: list[int] = []
-    number = np.zeros(table.shape[1], np.int64)
-    for c, column in enumerate(np.ascontiguousarray(table.T)):
-        number[c] = seen.setdefault(column.tobytes(), len(first))
-        if number[c] == len(first):
-            first.append(c)
-    return np.asarray(first), number

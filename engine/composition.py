@@ -116,8 +116,8 @@ def compose(move, parent, symbol):
         begin, end = ptr[before], ptr[before + 1]
         top = ptr[functions]
         if top + (end - begin) > source.size:
-            source = _grow(source, top + (end - begin))
-            target = _grow(target, top + (end - begin))
+            source = grow(source, top + (end - begin))
+            target = grow(target, top + (end - begin))
         size = 0
         h = np.uint64(0xCBF29CE484222325)
         for p in range(begin, end):
@@ -134,7 +134,7 @@ def compose(move, parent, symbol):
             slot = np.int64(h % np.uint64(table.size))
             while table[slot] >= 0:
                 other = table[slot]
-                if hashes[other] == h and _same(source, target, ptr[other], ptr[other + 1], top, size):
+                if hashes[other] == h and same(source, target, ptr[other], ptr[other + 1], top, size):
                     break
                 slot = (slot + 1) % table.size
             found = table[slot]
@@ -147,8 +147,8 @@ def compose(move, parent, symbol):
         successor[before, symbol[node]] = found
         function[node] = found
         if functions == hashes.size:
-            hashes = _grow(hashes, functions + 1)
-            ptr = _grow(ptr, functions + 2)
+            hashes = grow(hashes, functions + 1)
+            ptr = grow(ptr, functions + 2)
             grown = np.full((hashes.size, symbols), -1, np.int32)
             grown[:functions] = successor
             successor = grown
@@ -162,7 +162,8 @@ def compose(move, parent, symbol):
 
 
 @njit(cache=True)
-def _same(source, target, begin, end, top, size):
+def same(source, target, begin, end, top, size):
+    """Whether the pairs `begin:end` are those that begin at `top`, `size` of them."""
     if end - begin != size:
         return False
     for p in range(size):  # noqa: SIM110 - a compiled loop
@@ -172,7 +173,8 @@ def _same(source, target, begin, end, top, size):
 
 
 @njit(cache=True)
-def _grow(array, least):
+def grow(array, least):
+    """Return a copy with room for at least `least` entries, and for twice as many as now."""
     grown = np.zeros(max(2 * array.size, least), array.dtype)
     grown[: array.size] = array
     return grown

@@ -1,4 +1,7 @@
-"""Pattern -> deterministic automaton over the symbols of its alphabet, within a budget of states and of time."""
+"""Pattern -> automaton over the symbols of its alphabet, within a budget of states and of time.
+
+Deterministic, or where that passes the budget and the pattern allows it, nondeterministic.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,21 @@ import numpy as np
 
 from engine.alphabet import Alphabet, alphabet_of
 from engine.conditions import Conditions
-from engine.machines import Inverse, Product, Subsets
+from engine.machines import Follow, Inverse, Product, Subsets
 from engine.nfa import Nfa, TooManyStatesError
 from engine.pattern import Complement, Intersection, looks, nodes, without_edges
+from engine.reduction import reduced
 from engine.table import Table, minimal
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
     from engine.machines import Machine
     from engine.pattern import Origin, Pattern
+    from engine.table import Move
+
+    Finish = Callable[[Sequence[Sequence[Move]], np.ndarray], Table]
 
 SETTLED = 4_000
 """Operands of an intersection up to this size are made minimal before they are multiplied; larger ones stay lazy."""
@@ -60,6 +67,15 @@ class Determiniser:
         """Return the minimal automaton of the whole pattern."""
         return self._explored(self._machine(self.pattern), self.budget)
 
+    def follow(self) -> Table | None:
+        """Return a nondeterministic automaton of the whole pattern; None with look-around or a set operation."""
+        if looks(self.pattern) or isinstance(self.pattern, (Intersection, Complement)):
+            return None
+        machine = self._thompson(self.pattern)
+        assert isinstance(machine, Subsets)
+        self._until = time.thread_time() + self.seconds
+        return self._explored(Follow(machine.nfa, machine.entry), self.budget, reduced)
+
     def _machine(self, pattern: Pattern) -> Machine:
         match pattern:
             case Intersection(parts):
@@ -95,8 +111,8 @@ class Determiniser:
             self._check_time(machine, [])
             return machine
 
-    def _explored(self, machine: Machine, budget: int) -> Table:
-        """Number all states from the initial one, and make them minimal."""
+    def _explored(self, machine: Machine, budget: int, finish: Finish = minimal) -> Table:
+        """Number all states from the initial one, and make them as few as `finish` can."""
         ids: dict[Hashable, int] = {machine.initial: 0}
         order: list[Hashable] = [machine.initial]
         rows = []
@@ -112,7 +128,7 @@ class Determiniser:
                 raise OverBudgetError(f"passes {budget:,} states", blame(machine, order))
             if len(rows) % 64 == 0:
                 self._check_time(machine, order)
-        return minimal(rows, np.asarray([machine.accepts(state) for state in order]))
+        return finish(rows, np.asarray([machine.accepts(state) for state in order]))
 
     def _check_time(self, machine: Machine, order: list[Hashable]) -> None:
         if time.thread_time() > self._until:

@@ -36,6 +36,7 @@ class Subsets:
 
     def __init__(self, nfa: Nfa, entry: int) -> None:
         self.nfa = nfa
+        self.entry = entry
         self._closures: dict[int, frozenset[int]] = {}
         self.initial = self._closure(entry)
 
@@ -60,6 +61,19 @@ class Subsets:
     def _closure(self, entry: int) -> frozenset[int]:
         known = self._closures.get(entry)
         return known if known is not None else self._closures.setdefault(entry, self.nfa.reached({entry}))
+
+
+class Follow(Subsets):
+    """The follow automaton (Ilie, Yu 2003), not deterministic: a state is where one atom leads, not all that read."""
+
+    def moves(self, state: frozenset[int]) -> Iterable[Step]:
+        """Yield the moves of a state; a symbol may stand in several."""
+        for symbols, atoms in self.nfa.taken(state):
+            written: dict[frozenset[int], set[int]] = {}
+            for atom in atoms:
+                written.setdefault(self._closure(self.nfa.target[atom]), set()).update(self.nfa.leaves[atom])
+            for following, leaves in written.items():
+                yield symbols, following, frozenset(leaves)
 
 
 class Product:

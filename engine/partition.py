@@ -94,18 +94,22 @@ def refine(source, symbol, target, accepting):
 
 
 @njit(cache=True)
-def breadth_first(move):
-    """Number the states by breadth first search from state 0, from which all are reached; int64 `[states]`."""
-    states, symbols = move.shape
+def breadth_first(ptr, target):
+    """Number the states by breadth first search from state 0, from which all are reached; int64 `[states]`.
+
+    Args:
+        ptr: the moves of state `q` lead to `target[ptr[q]:ptr[q + 1]]`, in the order of the search.
+        target: as `ptr` says.
+    """
+    states = ptr.size - 1
     number = np.full(states, -1, np.int64)
     queue = np.empty(states, np.int64)
     number[0] = queue[0] = 0
     tail = 1
     for head in range(states):
-        for s in range(symbols):
-            to = move[queue[head], s]
-            if to >= 0 and number[to] < 0:
-                number[to] = tail
-                queue[tail] = to
+        for m in range(ptr[queue[head]], ptr[queue[head] + 1]):
+            if number[target[m]] < 0:
+                number[target[m]] = tail
+                queue[tail] = target[m]
                 tail += 1
     return number

@@ -1,4 +1,4 @@
-"""A deterministic automaton over symbols as arrays: explored from a lazy one, trimmed and minimal."""
+"""An automaton over symbols as arrays: explored from a lazy one, trimmed and, if deterministic, minimal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ Move = tuple[tuple[int, ...], int, frozenset[int]]
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A deterministic automaton; every state is reachable and, unless it is empty, can accept.
+    """An automaton; every state is reachable and, unless it is empty, can accept.
+
+    Deterministic unless `reduction.reduced` made it.
 
     Attributes:
         accepting: bool `[states]`.
@@ -64,7 +66,7 @@ def minimal(rows: Sequence[Sequence[Move]], accepting: np.ndarray) -> Table:
         rows: the moves of each state; state 0 is the initial one.
         accepting: bool `[states]`.
     """
-    source, symbol, target, origin, sets = _flat(rows)
+    source, symbol, target, origin, sets = flat(rows)
     alive = _co_accessible(source, target, accepting)
     if not alive[0]:
         none = np.zeros(0, np.int64)
@@ -86,7 +88,7 @@ def minimal(rows: Sequence[Sequence[Move]], accepting: np.ndarray) -> Table:
     return Table(joined, ptr, key % width, block[number[target[first]]], origin, sets)
 
 
-def _flat(
+def flat(
     rows: Sequence[Sequence[Move]],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[frozenset[int]]]:
     """Write the moves out as arrays: source, symbol, target, origin; and the sets that the origins number."""

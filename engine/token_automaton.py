@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import EmptyLanguageError
+from engine.errors import EmptyLanguageError, SizeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 class TokenAutomaton:
     """A finite automaton whose symbols are token ids, stored by token class.
 
-    Two tokens that move every live state alike are one class. Class 0 is dead: its tokens move no state.
+    Two tokens that move every live state alike are one class. Class 0 is dead: its tokens move no state. In a
+    nondeterministic automaton a class may move a state to several; inference then weights a sequence by the number of
+    its paths (`inference.paths`).
 
     Attributes:
         start: the start state.
@@ -31,7 +34,7 @@ class TokenAutomaton:
         accepting: bool `[states]`; a canvas is accepted when its path ends in one of them.
         token_class: int32 `[vocab]`, token id -> class.
         class_ptr: int32 `[classes + 1]`; the moves of class `k` are `class_ptr[k]:class_ptr[k + 1]` of the next two.
-        class_source: int32 `[class_edges]`, in ascending order within a class.
+        class_source: int32 `[class_edges]`, in ascending order within a class, and for one source the targets.
         class_target: int32 `[class_edges]`.
         state_spans: for each state the spans `(start, stop)` of the constraint's source that can be written next.
     """
@@ -55,23 +58,41 @@ class TokenAutomaton:
         """Number of token classes, the dead one included."""
         return int(self.class_ptr.size - 1)
 
-    def move(self, state: int, token_id: int) -> int:
-        """Return the state that `token_id` leads to from `state`, or -1."""
+    @cached_property
+    def deterministic(self) -> bool:
+        """Whether no class moves a state to two."""
+        moved = np.repeat(np.arange(self.classes), np.diff(self.class_ptr)) * self.states + self.class_source
+        return not bool((moved[1:] == moved[:-1]).any())
+
+    def moves(self, state: int, token_id: int) -> np.ndarray:
+        """Return the states that `token_id` leads to from `state`."""
         if not 0 <= token_id < self.token_class.size:
-            return -1
+            return self.class_target[:0]
         k = int(self.token_class[token_id])
         begin, stop = int(self.class_ptr[k]), int(self.class_ptr[k + 1])
-        edge = begin + int(np.searchsorted(self.class_source[begin:stop], state))
-        if edge < stop and self.class_source[edge] == state:
-            return int(self.class_target[edge])
-        return -1
+        sources = self.class_source[begin:stop]
+        return self.class_target[begin:stop][np.searchsorted(sources, state) : np.searchsorted(sources, state, "right")]
+
+    def move(self, state: int, token_id: int) -> int:
+        """Return the state that `token_id` leads to from `state`, the first if there are several, or -1."""
+        found = self.moves(state, token_id)
+        return int(found[0]) if found.size else -1
 
     def path(self, token_ids: Iterable[int]) -> np.ndarray:
-        """Return int32 `[len(token_ids) + 1]`, the states along the tokens; -1 from where they leave the language."""
-        states = [self.start]
+        """Return int32 `[len(token_ids) + 1]`, states along the tokens; -1 from where they leave the language.
+
+        Of several paths it is one that accepts, if any does.
+        """
+        came: list[dict[int, int]] = [{self.start: -1}]
         for token_id in token_ids:
-            states.append(self.move(states[-1], int(token_id)) if states[-1] >= 0 else -1)
-        return np.asarray(states, np.int32)
+            came.append({to: q for q in reversed(came[-1]) for to in self.moves(q, int(token_id)).tolist()})
+        out = np.full(len(came), -1, np.int32)
+        last = max(n for n, states in enumerate(came) if states)
+        ends = [q for q in came[last] if last < len(came) - 1 or self.accepting[q]]
+        state = (ends or list(came[last]))[0]
+        for n in range(last, -1, -1):
+            out[n], state = state, came[n][state]
+        return out
 
     def accepts(self, token_ids: Iterable[int]) -> bool:
         """Whether the canvas `token_ids` is in the language: text, then nothing but EOS."""
@@ -141,7 +162,7 @@ def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
             anything that it accepts.
     """
     # Kernels are compiled code; opening a trace needs numpy alone.
-    from engine import composition
+    from engine import composition, relations
 
     automaton = constraint.automaton
     if automaton.is_empty:
@@ -151,7 +172,14 @@ def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
         )
     trie = vocabulary.trie
     symbol = automaton.byte_class[trie.byte]
-    function, ptr, source, target = composition.compose(automaton.move, trie.parent, symbol)
+    if automaton.deterministic:
+        function, ptr, source, target = composition.compose(automaton.move, trie.parent, symbol)
+    else:
+        function, ptr, source, target = relations.compose(
+            automaton.ptr, automaton.target, automaton.states, trie.parent, symbol, relations.PAIRS, relations.WORK
+        )
+        if not ptr.size:
+            raise _too_many_pairs(automaton, relations.PAIRS)
     token_function = function[trie.node]
     token_function[trie.node == 0] = composition.DEAD
     used, token_class = np.unique(token_function, return_inverse=True)
@@ -187,11 +215,22 @@ def everything(vocabulary: Vocabulary) -> TokenAutomaton:
     )
 
 
+def _too_many_pairs(automaton: ByteAutomaton, budget: int) -> SizeError:
+    place = automaton.findings[0].where if automaton.findings else None
+    return SizeError(
+        f"The nondeterministic automaton of this constraint has {automaton.states:,} states, and what the tokens "
+        f"do to them passes {budget:,} moves.",
+        "Make the part that keeps it from being deterministic simpler, or lower its bound.",
+        place,
+    )
+
+
 def _state_spans(automaton: ByteAutomaton) -> tuple[tuple[tuple[int, int], ...], ...]:
     """For each byte state the distinct source spans of the leaves that its moves come from, in source order."""
     spans = []
-    for row in automaton.edge_origins:
-        leaves = {leaf for s in np.unique(row[row >= 0]).tolist() for leaf in automaton.origin_sets[s]}
+    ptr = automaton.ptr[:: automaton.byte_classes].tolist()
+    for begin, stop in pairwise(ptr):
+        leaves = {leaf for s in set(automaton.origin[begin:stop].tolist()) for leaf in automaton.origin_sets[s]}
         spans.append(tuple(sorted({(automaton.leaves[n].start, automaton.leaves[n].stop) for n in leaves})))
     return tuple(spans)
 

@@ -141,11 +141,21 @@ def test_an_intersection_of_large_parts_is_as_small_as_what_both_match() -> None
     assert automaton.compile(Intersection((nth_from_end("b"), short))).is_empty
 
 
-def test_over_the_budget_the_construct_with_most_states_is_named() -> None:
+def test_over_the_budget_a_nondeterministic_automaton_is_kept_and_the_construct_with_most_states_is_named() -> None:
     source = "x{900}(?:a|b)*a(?:a|b){16}"
-    with pytest.raises(SizeError, match="16 copies") as caught:
-        automaton.compile(read("regex", source).pattern, source, budget=10_000)
-    assert source[caught.value.place.start : caught.value.place.stop] == "(?:a|b){16}"
+    machine = automaton.compile(read("regex", source).pattern, source, budget=10_000)
+    assert not machine.deterministic
+    (finding,) = machine.findings
+    assert source[finding.where.start : finding.where.stop] == "(?:a|b){16}"
+    assert "10,000 states" in finding.message
+    assert "16 copies" in finding.message
+    assert machine.states == finding.evidence["states"] == 918
+
+
+def test_over_the_budget_of_both_kinds_the_construct_is_refused_by_name() -> None:
+    source = "x{900}(?:a|b)*a(?:a|b){16}"
+    with pytest.raises(SizeError, match="900 copies"):
+        automaton.compile(read("regex", source).pattern, source, budget=900)
 
 
 def test_over_the_budget_in_an_operand_the_operands_construct_is_named() -> None:
@@ -156,6 +166,6 @@ def test_over_the_budget_in_an_operand_the_operands_construct_is_named() -> None
 
 
 def test_a_construction_that_takes_too_long_is_refused_with_its_construct() -> None:
-    source = "(?:a|b)*a(?:a|b){30}"
+    source = "(?:(?=a|b)(?:a|b))*a(?:a|b){30}"
     with pytest.raises(SizeError, match=r"takes more than 0\.05 s.*30 copies"):
         automaton.compile(read("regex", source).pattern, source, budget=10**9, seconds=0.05)

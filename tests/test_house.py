@@ -99,11 +99,11 @@ def starts_with(name: str, *modules: str) -> bool:
 # The layers of the engine, lowest first. A module may import its own layer and those before it.
 ENGINE_LAYERS = (
     ("engine.errors",),
-    ("engine.noise", "engine.partition", "engine.composition"),
+    ("engine.noise", "engine.partition", "engine.composition", "engine.relations"),
     ("engine.vocabulary", "engine.pattern", "engine.table"),
     ("engine.alphabet",),
     ("engine.nfa", "engine.utf8"),
-    ("engine.machines", "engine.conditions"),
+    ("engine.reduction", "engine.machines", "engine.conditions"),
     ("engine.determinise",),
     ("engine.automaton",),
     ("engine.constraints",),

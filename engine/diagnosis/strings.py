@@ -89,9 +89,8 @@ class Walker:
     def moves(self) -> tuple[np.ndarray, ...]:
         """`(ptr, symbol, target, origin)`: the moves of state `q` are `ptr[q]:ptr[q + 1]` of the others."""
         automaton = self.automaton
-        source, symbol = np.nonzero(automaton.move >= 0)
-        target, origin = automaton.move[source, symbol], automaton.edge_origins[source, symbol]
-        return np.searchsorted(source, np.arange(automaton.states + 1)), symbol, target, origin
+        ptr = np.searchsorted(automaton.source, np.arange(automaton.states + 1))
+        return ptr, automaton.symbol, automaton.target, automaton.origin
 
     @property
     def start(self) -> frozenset[int]:
