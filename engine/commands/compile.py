@@ -29,17 +29,18 @@ def compile_(
     compiled = token_automaton.compile(constraint, vocabulary)
     compile_ms = 1e3 * (time.perf_counter() - started)
     accepted = np.flatnonzero(compiled.accepted_lengths(length)).tolist()
+    findings = [*constraint.findings, *constraint.automaton.findings]
     content = {
         "states": compiled.states,
         "accepting": int(compiled.accepting.sum()),
         "edges": int(compiled.edges.target.size),
         "token_classes": compiled.classes,
         "labels": compiled.edges.labels,
-        "deterministic": True,
+        "deterministic": compiled.deterministic,
         "min_tokens": accepted[0] if accepted else None,
         "max_tokens": accepted[-1] if accepted else None,
         "accepted_lengths": accepted,
-        "findings": [finding.plain() for finding in constraint.findings],
+        "findings": [finding.plain() for finding in findings],
         "compile_ms": round(compile_ms, 3),
     }
     if as_json:
@@ -48,7 +49,7 @@ def compile_(
     for name, value in content.items():
         if name != "findings":
             console.print(f"{name:18} {_lengths(accepted) if name == 'accepted_lengths' else value}", highlight=False)
-    for f in constraint.findings:
+    for f in findings:
         fixes = " ".join(f.fixes)
         console.print(f"{f.severity} \\[{f.code}] {escape(f.message)} {escape(fixes)}", highlight=False)
 

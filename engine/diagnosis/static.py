@@ -70,6 +70,7 @@ def _compiled(config: Config, vocabulary: Vocabulary) -> tuple[list[Finding], Su
             return [*found, empty.finding(constraint)], None
     except SizeError as error:
         return [*found, _refusal(error)], None
+    found += constraint.automaton.findings
     found += gaps.findings(constraint, vocabulary)
     try:
         subject = Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
@@ -96,9 +97,13 @@ def _size(constraint: Constraint) -> list[Finding]:
     if automaton.states < MANY_STATES:
         return []
     states = np.zeros(len(automaton.leaves), np.int64)
-    for row in automaton.edge_origins:
-        for leaf in {leaf for o in np.unique(row[row >= 0]) for leaf in automaton.origin_sets[o]}:
-            states[leaf] += 1
+    written = {
+        (state, leaf)
+        for state, origin in set(zip(automaton.source.tolist(), automaton.origin.tolist(), strict=True))
+        for leaf in automaton.origin_sets[origin]
+    }
+    for _, leaf in written:
+        states[leaf] += 1
     largest = [leaf for leaf in np.argsort(-states, kind="stable")[:5].tolist() if states[leaf]]
     places = [place_of(constraint, automaton.leaves[leaf]) for leaf in largest]
     message = (
