@@ -10,7 +10,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from engine.diagnosis import strings
-from engine.diagnosis.subject import named, place_of, places_of
+from engine.diagnosis.subject import listed, named, place_of, places_of
 from engine.errors import Finding
 from engine.pattern import Chars, Repeat, nodes
 
@@ -69,36 +69,37 @@ def findings(subject: Subject) -> list[Finding]:
         return []
     out = []
     if blank := places_of(constraint, loops(constraint, blanks=True)):
-        message = f"Nothing bounds the blanks of {_listed(blank)}: a run may spend all its tokens on them."
+        message = f"Nothing bounds the blanks of {listed(blank)}: a run may spend all its tokens on them."
         advice = "Allow at most one blank there, or a fixed spelling."
         out.append(Finding("blanks", "warning", blank[0], message, (advice,), related=blank[1:]))
     rest = tuple(place for place in everything if place not in blank)
     if rest:
-        message = f"Nothing bounds {_listed(rest)}: only the canvas ends it."
+        message = f"Nothing bounds {listed(rest)}: only the canvas ends it."
         advice = "Give it an upper bound if a run tends to stay in it."
         out.append(Finding("unbounded", "info", rest[0], message, (advice,), related=rest[1:]))
     return out
 
 
-def _listed(places: tuple[Place, ...]) -> str:
-    names = list(dict.fromkeys(named(place) for place in places))
-    more = f" and {len(names) - 1} more parts" if len(names) > 2 else f" and {names[1]}" if len(names) == 2 else ""
-    return f"{names[0]}{more}"
+def remedies(finding: Finding, subject: Subject, copies: int | None = None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the changes that bound the repetitions around the finding's places, untried.
 
-
-def remedies(finding: Finding, subject: Subject) -> list[tuple[str, dict[str, Any]]]:
-    """Return the changes that bound the repetitions around the finding's places, untried."""
+    Args:
+        finding: whose places stand in them.
+        subject: whose constraint is to be changed.
+        copies: the bound; by default 1 for blanks, else the canvas.
+    """
     if subject.config.kind != "regex" or not isinstance(subject.config.source, str):
         return []
     places = [place for place in (finding.where, *finding.related) if place is not None]
-    copies = 1 if finding.code == "blanks" else min(subject.config.length, MOST_COPIES)
+    if copies is None:
+        copies = 1 if finding.code == "blanks" else min(subject.config.length, MOST_COPIES)
     spans = [p for p in _unbounded(subject.constraint) if any(p.start <= q.start and q.stop <= p.stop for q in places)]
     if finding.code == "blanks":
         spans = [p for p in spans if any((p.start, q.stop) == (q.start, q.stop) or p.start == q.start for q in places)]
     source = subject.config.source
     for place in sorted(spans, key=lambda p: -p.stop):
         source = source[: place.start] + _bounded(source[place.start : place.stop], copies) + source[place.stop :]
-    return [(f"Bound {_listed(tuple(places))} to {copies}", {"source": source})] if spans else []
+    return [(f"Bound {listed(tuple(places))} to {copies}", {"source": source})] if spans else []
 
 
 def remedies_of_size(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:

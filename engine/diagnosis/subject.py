@@ -88,3 +88,11 @@ def named(place: Place | None) -> str:
         return f"#{place.pointer}"
     text = place.source[place.start : place.stop]
     return repr(text if len(text) <= 40 else f"{text[:30]}…{text[-8:]}")
+
+
+def listed(places: Iterable[Place]) -> str:
+    """Name places in a sentence: one, two, or the first and how many more."""
+    names = list(dict.fromkeys(named(place) for place in places))
+    if len(names) > 2:
+        return f"{names[0]} and {len(names) - 1} more parts"
+    return " and ".join(names)
