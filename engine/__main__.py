@@ -14,6 +14,7 @@ from engine.commands.compare import compare
 from engine.commands.compile import compile_
 from engine.commands.console import errors
 from engine.commands.constraint import spread_choices
+from engine.commands.diagnose import diagnose
 from engine.commands.inspect import inspect
 from engine.commands.run import run
 from engine.commands.tasks import tasks
@@ -30,6 +31,7 @@ app.command()(inspect)
 app.command()(compare)
 app.command("compile")(compile_)
 app.command()(accepts)
+app.command()(diagnose)
 app.command()(tasks)
 
 

@@ -63,7 +63,7 @@ def prepare(
     _check_context(denoiser, prompt_ids.size, config.length)
     automaton = compiled(config, vocabulary)
     if pins:
-        config = dataclasses.replace(config, pins=_pin_tokens(denoiser, config.length, pins))
+        config = dataclasses.replace(config, pins=pin_tokens(denoiser, config.length, pins))
     header = Header(config, denoiser.facts, vocabulary, automaton, prompt_ids)
     check_placed(header, config.pins)
     return denoiser, header
@@ -230,7 +230,12 @@ def read_pins(lines: Iterable[str]) -> dict[int, str]:
     return pins
 
 
-def _pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tuple[tuple[int, int], ...]:
+def pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tuple[tuple[int, int], ...]:
+    """Place the tokens of pinned texts: (position, token id) pairs, ascending.
+
+    Raises:
+        PinError: a text is empty, passes the canvas, or meets another.
+    """
     placed: dict[int, int] = {}
     for position, text in sorted(pins.items()):
         token_ids = denoiser.encode(text).tolist()

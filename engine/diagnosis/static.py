@@ -63,19 +63,19 @@ def _compiled(config: Config, vocabulary: Vocabulary) -> tuple[list[Finding], Su
     try:
         constraint = constraints.read(config.kind or "", config.source)
     except InputError as error:
-        return [_refusal(error)], None
+        return [refusal(error)], None
     found = list(constraint.findings)
     try:
         if constraint.automaton.is_empty:
             return [*found, empty.finding(constraint)], None
     except SizeError as error:
-        return [*found, _refusal(error)], None
+        return [*found, refusal(error)], None
     found += constraint.automaton.findings
     found += gaps.findings(constraint, vocabulary)
     try:
         subject = Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
     except EmptyLanguageError as error:
-        return (found if any(f.code == "vocabulary" for f in found) else [*found, _refusal(error)]), None
+        return (found if any(f.code == "vocabulary" for f in found) else [*found, refusal(error)]), None
     return [*found, *_size(constraint), *loops.findings(subject)], subject
 
 
@@ -85,7 +85,7 @@ def _on_canvas(subject: Subject) -> list[Finding]:
     return found if any(f.severity == "error" for f in found) else [*found, *pins.findings(subject)]
 
 
-def _refusal(error: InputError) -> Finding:
+def refusal(error: InputError) -> Finding:
     """Return a refusal as a finding."""
     code = {PatternSyntaxError: "syntax", NotRegularError: "unsupported", SizeError: "size"}.get(type(error), "input")
     return Finding(code, "error", error.place, error.problem, (error.remedy,))

@@ -1,0 +1,110 @@
+"""`python -m engine diagnose`: why a constraint or a recorded run fails, and what would mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from engine.commands.console import Json, Model, console, print_json
+from engine.commands.constraint import Given, takes_constraint
+from engine.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.errors import Finding
+    from engine.trace import Config
+
+_COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+@takes_constraint
+def diagnose(
+    given: Given,
+    model: Model = "embedded",
+    length: Annotated[int | None, typer.Option(help="Positions of the canvas.")] = None,
+    pin: Annotated[list[str] | None, typer.Option(help="I=TEXT: text committed from position I on.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="Hold this text against the constraint.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Diagnose a run that --trace recorded.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what is wrong with a constraint before a run, or with a recorded run."""
+    if (trace is None) == (given.kind is None):
+        problem = "There is no constraint and no trace." if trace is None else "There are a constraint and a trace."
+        raise ConfigError(problem, "Give one of them: --regex R, --choices A B …, --task NAME or --trace FILE.")
+    content, findings = _of_trace(trace) if trace else _of_constraint(given, model, length, pin or [], text or [])
+    if as_json:
+        print_json({**content, "findings": [finding.plain() for finding in findings]})
+        return
+    _print(content, findings)
+
+
+def _of_trace(path: Path) -> tuple[dict[str, Any], Sequence[Finding]]:
+    from engine.diagnosis import dynamic
+    from engine.trace import load
+
+    loaded = load(path)
+    return {"text": loaded.text, "accepted": loaded.accepted}, dynamic.findings(loaded)
+
+
+def _of_constraint(
+    given: Given, model: str, length: int | None, pins: list[str], texts: list[str]
+) -> tuple[dict[str, Any], Sequence[Finding]]:
+    from engine import constraints, models
+    from engine.diagnosis import static, strings
+
+    denoiser = models.load(model)
+    size = length or denoiser.facts.get("length") or (given.task.length if given.task else 32)
+    try:
+        config = _config(given, model, size, pins)
+        findings = static.findings(config, denoiser.vocabulary)
+    except InputError as error:
+        return {}, [static.refusal(error)]
+    content: dict[str, Any] = {"length": size, "shortest": [], "sampled": [], "texts": []}
+    if not any(f.code in ("syntax", "unsupported", "size", "input") and f.severity == "error" for f in findings):
+        constraint = constraints.read(given.kind or "", given.source)
+        content["shortest"] = list(strings.shortest(constraint.automaton))
+        content["sampled"] = list(strings.sampled(constraint.automaton, seed=0))
+        content["texts"] = [strings.read(constraint, each).plain() for each in texts]
+    return content, findings
+
+
+def _config(given: Given, model: str, length: int, pins: list[str]) -> Config:
+    from engine import models, preparation
+    from engine.trace import Config
+
+    placed = preparation.pin_tokens(models.load(model), length, preparation.read_pins(pins)) if pins else ()
+    asked = Config("", given.kind, given.source, model, length=length, steps=length, block_length=length, pins=placed)
+    preparation.check(asked)
+    return asked
+
+
+def _print(content: dict[str, Any], findings: Sequence[Finding]) -> None:
+    """Print the best finding in full and one line for each of the others."""
+    if "accepted" in content:
+        console.print("accepted" if content["accepted"] else "not accepted", highlight=False)
+        console.print(escape(content["text"]), highlight=False, soft_wrap=True)
+    if not findings:
+        console.print("[green]Nothing to report.[/]")
+    for n, finding in enumerate(findings):
+        colour = _COLOURS[finding.severity]
+        line = f"[{colour}]{finding.severity}[/] \\[{finding.code}] {escape(finding.message)}"
+        console.print(line, highlight=False, soft_wrap=True)
+        if n == 0 and finding.where is not None:
+            console.print(escape(finding.where.frame()), highlight=False, soft_wrap=True)
+        if n == 0 or finding.severity != "info":
+            for advice in finding.fixes:
+                console.print(f"  {escape(advice)}", highlight=False, soft_wrap=True)
+            for remedy in finding.remedies:
+                changes = ", ".join(f"{name} = {value!r}" for name, value in remedy.changes.items())
+                console.print(
+                    f"  [green]mends it:[/] {escape(remedy.label)}  [dim]{escape(changes)}[/]", soft_wrap=True
+                )
+    for name in ("shortest", "sampled"):
+        for example in content.get(name, ()):
+            console.print(f"[dim]{name}[/]  {escape(repr(example))}", highlight=False, soft_wrap=True)
+    for reading in content.get("texts", ()):
+        console.print(f"{escape(repr(reading['text']))}  {escape(reading['message'])}", highlight=False, soft_wrap=True)
