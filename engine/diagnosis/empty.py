@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.trace import Config
 
 SECONDS = 1.0
-"""Time for the whole search."""
+"""Processor time for the whole search."""
 COMPILE_SECONDS = 0.3
 """Processor time for one try."""
 MOST_PARTS = 400
@@ -131,12 +131,12 @@ def minimal_demands(constraint: Constraint) -> tuple[Demand, ...]:
     """
     pattern = constraint.pattern
     listed = demands_by_origin(pattern)
-    until = time.perf_counter() + SECONDS
+    until = time.thread_time() + SECONDS
     if len(listed) > MOST_PARTS:
         raise OutOfTimeError
 
     def impossible(kept: Sequence[Demand]) -> bool:
-        if time.perf_counter() > until:
+        if time.thread_time() > until:
             raise OutOfTimeError
         dropped = {path for demand in listed if demand not in kept for path in demand.paths}
         try:

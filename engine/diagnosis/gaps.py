@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.vocabulary import Vocabulary
 
 SECONDS = 1.0
-"""Time for walking the vocabulary from every state."""
+"""Processor time for walking the vocabulary from every state."""
 MARKERS = {"▁": " ", "Ġ": " ", "Ċ": "\n", "ĉ": "\t"}
 """How tokenizers spell blanks inside; a token that holds such a mark was not decoded."""
 
@@ -53,8 +53,8 @@ class Walk:
 
     def run(self) -> Walk:
         """Visit every pair of a state and a trie node, forwards from the start and then backwards from acceptance."""
-        until = time.perf_counter() + SECONDS
         trie = self.vocabulary.trie
+        until = time.thread_time() + SECONDS
         children: list[list[tuple[int, int]]] = [[] for _ in range(trie.parent.size)]
         for node in range(1, trie.parent.size):
             children[trie.parent[node]].append((int(self.walker.automaton.byte_class[trie.byte[node]]), node))
@@ -63,7 +63,7 @@ class Walk:
         before: dict[Pair, list[tuple[Pair, ByteEdge | None]]] = {first: []}
         queue = deque([first])
         while queue:
-            if time.perf_counter() > until:
+            if time.thread_time() > until:
                 raise OutOfTimeError
             pair = queue.popleft()
             for following, edge in self._from(pair, children, ends):
