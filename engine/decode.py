@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import noise, remasking
 from engine.errors import EmptyLanguageError
-from engine.inference import chain, kernels, midpoint
+from engine.inference import chain, midpoint, tokens
 from engine.inference.potential import Potential, potential
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
@@ -180,7 +180,7 @@ def _record(
     plain = config.temperature in (0, 1) and (lifted or not _filters(config))
     at_one = (found, messages, marginals) if plain else state.inference()
     draw = draw or _draw(state, found, messages, marginals)
-    top_ids, top_log_p, top_log_q = _top_tokens(found, marginals)
+    top_ids, top_log_p, top_log_q = chain.top_tokens(found, marginals, TOP_TOKENS)
     scored = (found, marginals) if config.remasking in remasking.DREAM else (at_one[0], at_one[2])
     laws = _laws(state, *scored, draw.tokens, top_log_p, top_log_q)
     u = noise.uniforms(config.seed, state.number, noise.REMASKING, 0, length)
@@ -355,52 +355,29 @@ def _draw_baseline(state: _Step, found: Potential, marginals: Marginals) -> _Dra
     if config.sampler == "local" and (marginals.log_lift > -np.inf).any():
         allowed = marginals.log_lift > -np.inf
     budget = config.reject_budget if config.sampler == "reject" and config.temperature > 0 else 1
-    tokens = found.canvas.copy()
+    drawn = found.canvas.copy()
     for attempt in range(budget):
-        tokens[found.masked] = kernels.independent_tokens(
-            found.shifted,
+        drawn[found.masked] = tokens.independent_tokens(
+            found.logits,
             found.masked,
-            allowed[found.masked],
+            found.scale,
+            allowed,
             automaton.token_class,
             config.temperature > 0,
             config.seed,
             state.number,
             noise.GUMBEL + attempt,
         )
-        path = automaton.path(tokens.tolist())
+        path = automaton.path(drawn.tolist())
         if path[-1] >= 0 and automaton.accepting[path[-1]]:
             break
-    return _Draw(tokens, path, tries=attempt + 1)
+    return _Draw(drawn, path, tries=attempt + 1)
 
 
 def _classes(automaton: TokenAutomaton, token_ids: np.ndarray) -> np.ndarray:
     """Class of each token; an id behind the vocabulary (a mask that was drawn or left) is dead."""
     inside = token_ids < automaton.token_class.size
     return np.where(inside, automaton.token_class[np.where(inside, token_ids, 0)], 0)
-
-
-def _top_tokens(found: Potential, marginals: Marginals) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the shown tokens of every position; a committed position shows its own."""
-    shape = (found.length, 2, TOP_TOKENS)
-    ids = np.full(shape, -1, np.int32)
-    log_p = np.full(shape, -np.inf, np.float32)
-    log_q = np.full(shape, -np.inf, np.float32)
-    ids[:, :, 0] = found.canvas[:, None]
-    log_p[:, :, 0] = 0.0
-    log_q[:, :, 0] = 0.0 if marginals.log_lift.max() > -np.inf else -np.inf
-    masked = found.masked
-    log_lift = marginals.log_lift[masked]
-    ids[masked], log_p[masked], log_q[masked] = kernels.top_tokens(
-        found.shifted,
-        found.log_total,
-        found.best,
-        log_lift,
-        found.automaton.token_class,
-        found.automaton.edges.class_tokens_ptr,
-        found.automaton.edges.class_tokens,
-        TOP_TOKENS,
-    )
-    return ids, log_p, log_q
 
 
 def _no_midpoints(length: int, top: int) -> Midpoints:

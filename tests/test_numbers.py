@@ -1,4 +1,4 @@
-"""The numbers `(m, k)` of the kernels against exact rational arithmetic, at and across the borders of their exponents."""
+"""The numbers `(m, k)` of the engine against exact rational arithmetic, at and across the borders of their exponents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engine.inference import kernels
+from engine.inference import wide
 
 EDGE = 2.0**128
 MANTISSAS = [2.0**-128, 1.5 * 2.0**-128, 2.0**-60, 0.7, 1.0, 3.0**40, EDGE / 2, np.nextafter(EDGE, 0.0)]
@@ -27,18 +27,18 @@ def close(found: tuple[float, int], expected: Fraction) -> bool:
 
 
 def test_sums_are_exact_to_the_last_digit_and_keep_their_form() -> None:
-    wrong = [(a, b) for a, b in PAIRS if not close(kernels._add(*a, *b), exact(*a) + exact(*b))]
+    wrong = [(a, b) for a, b in PAIRS if not close(wide.add(*a, *b), exact(*a) + exact(*b))]
     assert wrong == []
 
 
 def test_zero_is_neutral_in_sums() -> None:
     for number in NUMBERS:
-        assert kernels._add(0.0, kernels._NEVER, *number) == number
-        assert kernels._add(*number, 0.0, kernels._NEVER) == number
+        assert wide.add(0.0, wide.NEVER, *number) == number
+        assert wide.add(*number, 0.0, wide.NEVER) == number
 
 
 def test_products_are_exact_to_the_last_digit_and_keep_their_form() -> None:
-    wrong = [(a, b) for a, b in PAIRS if not close(kernels._times(*a, *b), exact(*a) * exact(*b))]
+    wrong = [(a, b) for a, b in PAIRS if not close(wide.times(*a, *b), exact(*a) * exact(*b))]
     assert wrong == []
 
 
@@ -46,14 +46,14 @@ def test_quotients_that_a_float_holds_are_right_and_smaller_ones_vanish() -> Non
     for a, b in PAIRS:
         quotient = exact(*a) / exact(*b)
         if quotient <= 1:
-            found = kernels._ratio(*a, *b)
+            found = wide.ratio(*a, *b)
             assert found == pytest.approx(float(quotient), rel=1e-15, abs=1e-300)
 
 
 def test_logarithms_go_there_and_back() -> None:
     for x in [-1e5, -177.5, -88.72, -1.0, 0.0, 1e-9, 88.0, 177.4, 1e4]:
-        m, k = kernels._from_log(x)
+        m, k = wide.from_log(x)
         assert 2.0**-128 <= m < EDGE
-        assert kernels.to_log(np.asarray([m]), np.asarray([k]))[0] == pytest.approx(x, rel=1e-14, abs=1e-15)
-    assert kernels._from_log(-math.inf)[0] == 0.0
-    assert np.isneginf(kernels.to_log(np.zeros(1), np.full(1, kernels._NEVER)))[0]
+        assert wide.to_log(np.asarray([m]), np.asarray([k]))[0] == pytest.approx(x, rel=1e-14, abs=1e-15)
+    assert wide.from_log(-math.inf)[0] == 0.0
+    assert np.isneginf(wide.to_log(np.zeros(1), np.full(1, wide.NEVER)))[0]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine import noise
-from engine.inference import kernels
+from engine.inference import kernels, tokens
+from engine.inference.wide import BASE_LOG, to_log
 
 if TYPE_CHECKING:
     from engine.inference.potential import Potential
@@ -41,12 +43,12 @@ class Messages:
     @property
     def log_forward(self) -> np.ndarray:
         """float64, aligned with `live`."""
-        return kernels.to_log(self.forward, self.forward_exponent)
+        return to_log(self.forward, self.forward_exponent)
 
     @property
     def log_backward(self) -> np.ndarray:
         """float64, aligned with `live`."""
-        return kernels.to_log(self.backward, self.backward_exponent)
+        return to_log(self.backward, self.backward_exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +72,11 @@ class Marginals:
 def messages(potential: Potential) -> Messages:
     """Run forward-backward over the states that reachability leaves."""
     edges = potential.automaton.edges
-    graph = (edges.ptr, edges.target, edges.label)
-    live_ptr, live = potential.live
-    b, bk = kernels.backward(*graph, live_ptr, live, *potential.labels)
-    f, fk = kernels.forward(*graph, live_ptr, live, *potential.labels)
-    log_partition = float(kernels.to_log(b[:1], bk[:1])[0]) if live.size else -np.inf
-    return Messages(live_ptr, live, f, fk, b, bk, log_partition)
+    over = (*potential.live, *potential.labels)
+    b, bk = kernels.backward((edges.ptr, edges.target, edges.label), *over)
+    f, fk = kernels.forward(edges.into, *over)
+    log_partition = math.log(b[0]) + int(bk[0]) * BASE_LOG if b.size else -math.inf
+    return Messages(*potential.live, f, fk, b, bk, log_partition)
 
 
 def marginals(potential: Potential, messages: Messages) -> Marginals:
@@ -84,11 +85,8 @@ def marginals(potential: Potential, messages: Messages) -> Marginals:
     if not messages.possible:
         return Marginals(np.full(shape, -np.inf), np.zeros(shape[0]), np.full(shape[0], np.inf), np.ones(shape[0]))
     log_lift, entropy, kl, forbidden = kernels.lifts(
-        edges.ptr,
-        edges.target,
-        edges.label,
-        edges.label_ptr,
-        edges.label_class,
+        (edges.ptr, edges.target, edges.label),
+        (edges.label_ptr, edges.label_class),
         messages.live_ptr,
         messages.live,
         messages.forward,
@@ -96,9 +94,9 @@ def marginals(potential: Potential, messages: Messages) -> Marginals:
         messages.backward,
         messages.backward_exponent,
         potential.labels[0],
-        potential.mass,
-        potential.exponent,
+        potential.log_class_mass,
         potential.mean_log,
+        messages.log_partition,
     )
     # Neither is negative; rounding may leave a last digit on the wrong side of zero.
     return Marginals(log_lift, np.maximum(entropy, 0.0), np.maximum(kl, 0.0), forbidden)
@@ -123,27 +121,22 @@ def draw(potential: Potential, messages: Messages, seed: int, step: int) -> np.n
 def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
     """Return the most probable accepted sequence: int32 `[length]` tokens and int32 `[boundaries]` states (Viterbi)."""
     edges = potential.automaton.edges
-    # A committed position adds the same to every path that passes it.
-    score = np.where(potential.mass > 0, 0.0, -np.inf)
-    score[potential.masked] = potential.best
-    by_label = kernels.label_best(score, edges.label_ptr, edges.label_class)
-    live_ptr, live = potential.live
-    path = kernels.best_path(edges.ptr, edges.target, edges.label, live_ptr, live, by_label)
-    tokens = kernels.best_tokens(
-        edges.ptr,
-        edges.target,
-        edges.label,
-        edges.label_ptr,
-        edges.label_class,
+    by_label = kernels.label_best(potential.best, edges.label_ptr, edges.label_class)
+    path = kernels.best_path(edges.ptr, edges.target, edges.label, *potential.live, by_label)
+    chosen = tokens.best_tokens(
+        (edges.ptr, edges.target, edges.label),
+        (edges.label_ptr, edges.label_class),
         path,
-        score,
+        potential.best,
+        potential.canvas,
         potential.masked,
-        potential.shifted,
+        potential.logits,
+        potential.largest,
+        potential.scale,
         edges.class_tokens_ptr,
         edges.class_tokens,
-        potential.canvas,
     )
-    return tokens, path
+    return chosen, path
 
 
 def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) -> np.ndarray:
@@ -160,19 +153,41 @@ def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) ->
         potential.exponent,
         noise.uniforms(seed, step, noise.TOKEN, 0, potential.length),
     )
-    tokens = potential.canvas.copy()
-    masked = potential.masked
-    tokens[masked] = kernels.draw_tokens(
-        potential.shifted,
-        potential.weights,
+    return tokens.draw_tokens(
+        potential.logits,
+        potential.canvas,
+        potential.masked,
+        potential.scale,
         potential.best,
-        classes[masked],
-        rest[masked],
+        potential.largest,
+        classes,
+        rest,
         edges.class_tokens_ptr,
         edges.class_tokens,
-        potential.least_weight,
     )
-    return tokens
+
+
+def top_tokens(potential: Potential, marginals: Marginals, top: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `(ids, log p, log q)` of the shown tokens as in `StepRecord`; a committed position shows its own."""
+    edges = potential.automaton.edges
+    ids, log_p, log_q = tokens.top_tokens(
+        potential.logits,
+        potential.masked,
+        potential.scale,
+        potential.largest,
+        potential.log_total,
+        potential.best,
+        marginals.log_lift,
+        potential.automaton.token_class,
+        edges.class_tokens_ptr,
+        edges.class_tokens,
+        top,
+    )
+    committed = np.setdiff1d(np.arange(potential.length), potential.masked, assume_unique=True)
+    ids[committed, :, 0] = potential.canvas[committed, None]
+    log_p[committed, :, 0] = 0.0
+    log_q[committed, :, 0] = 0.0 if np.isfinite(marginals.kl).all() else -np.inf
+    return ids, log_p, log_q
 
 
 def top_states(potential: Potential, messages: Messages, top: int) -> tuple[np.ndarray, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import noise
-from engine.inference import kernels
+from engine.inference import spans
 
 if TYPE_CHECKING:
     from engine.inference.chain import Messages
@@ -59,7 +59,7 @@ def draw(
     if forced is None:
         forced = np.full(length + 1, -1, np.int32)
     return Midpoints(
-        *kernels.draw_midpoints(
+        *spans.draw_midpoints(
             (edges.ptr, edges.target, edges.label),
             edges.into,
             messages.live_ptr,

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.errors import ModelError
-from engine.inference import kernels
+from engine.inference import kernels, tokens
 from engine.inference.filtering import keep_top
 
 if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
-
-LEAST_WEIGHT = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-280}
-"""Below this a class's sum of weights, relative to its row's largest, has lost digits to underflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,35 +23,36 @@ class Potential:
     Attributes:
         canvas: int32 `[length]`.
         masked: int64 `[rows]`, the masked positions.
-        shifted: `[rows vocab]`, tempered logits minus their row's maximum.
-        weights: `[rows vocab]`, their exponentials.
-        best: float64 `[rows classes]`, the largest entry of `shifted` in each class.
-        log_total: float64 `[rows]`; `shifted − log_total` is the log mean field.
-        mass, exponent: numbers `[length classes]` (see `kernels`), `Σ p_i(v)` over each class.
+        logits: `[length vocab]`, the model's; filtered tokens have `-inf`. Read at masked positions only.
+        scale: of the type of `logits`; `scale · (logits − largest) − log_total` is the log mean field.
+        largest: float64 `[rows]`, the largest logit.
+        log_total: float64 `[rows]`.
+        mass, exponent: numbers `[length classes]` (see `wide`), `Σ p_i(v)` over each class.
+        log_class_mass: float64 `[length classes]`, their logarithm; `-inf` where a class has no mass.
         mean_log: float64 `[length classes]`, mean of `log p_i` over a class under `p_i`.
+        best: float64 `[length classes]`, log of the largest probability in each class, relative to the largest of all.
+        entropy: float64 `[length]`, of the mean field, nats.
         automaton: whose classes are meant.
     """
 
     canvas: np.ndarray
     masked: np.ndarray
-    shifted: np.ndarray
-    weights: np.ndarray
-    best: np.ndarray
+    logits: np.ndarray
+    scale: np.floating
+    largest: np.ndarray
     log_total: np.ndarray
     mass: np.ndarray
     exponent: np.ndarray
+    log_class_mass: np.ndarray
     mean_log: np.ndarray
+    best: np.ndarray
+    entropy: np.ndarray
     automaton: TokenAutomaton
 
     @property
     def length(self) -> int:
         """Number of positions."""
         return int(self.canvas.size)
-
-    @cached_property
-    def log_class_mass(self) -> np.ndarray:
-        """float64 `[length classes]`; `-inf` where a class has no mass."""
-        return kernels.to_log(self.mass, self.exponent)
 
     @cached_property
     def labels(self) -> tuple[np.ndarray, np.ndarray]:
@@ -75,27 +73,17 @@ class Potential:
             self.labels[0] > 0,
         )
 
-    @property
-    def entropy(self) -> np.ndarray:
-        """float64 `[length]`: entropy of the mean field, nats."""
-        return -np.einsum("ik,ik->i", np.exp(self.log_class_mass), self.mean_log)
-
-    @property
-    def least_weight(self) -> float:
-        """Sums of weights below this have lost digits to underflow."""
-        return LEAST_WEIGHT[self.weights.dtype]
-
     def all_log_mean_field(self) -> np.ndarray:
         """Return float32 `[rows vocab]`: the whole log mean field of the masked positions."""
-        shifted = self.shifted.astype(np.float32, copy=False)
-        return shifted - self.log_total.astype(np.float32)[:, None]
+        offset = self.largest * float(self.scale) + self.log_total
+        scaled = self.logits[self.masked] * self.scale
+        return np.asarray(scaled - offset.astype(scaled.dtype)[:, None], np.float32)
 
     def log_mean_field(self, token_ids: np.ndarray) -> np.ndarray:
         """Return float64 `[length]`: `log p_i(token_ids[i])`; 0 at committed positions."""
         out = np.zeros(self.length)
-        rows = np.arange(self.masked.size)
-        chosen = np.asarray(self.shifted[rows, token_ids[self.masked]], np.float64)
-        out[self.masked] = chosen - self.log_total
+        chosen = self.logits[self.masked, token_ids[self.masked]].astype(np.float64)
+        out[self.masked] = (chosen - self.largest) * float(self.scale) - self.log_total
         return out
 
 
@@ -111,7 +99,8 @@ def potential(
     """Sum the mean field over token classes; only masked positions touch the vocabulary.
 
     Args:
-        logits: float `[length vocab]`, unnormalised, `-inf` allowed. float64 keeps 1e-9, float32 the precision it has.
+        logits: float `[length vocab]`, unnormalised. `-inf` is impossible, and so is what is below the row's largest by
+            more than 1e6 nats. float64 keeps 1e-9, float32 the precision it has.
         canvas: int32 `[length]`.
         mask_id: the id that stands on masked positions.
         automaton: whose classes are summed over.
@@ -124,43 +113,43 @@ def potential(
     """
     edges = automaton.edges
     masked = np.flatnonzero(canvas == mask_id)
-    shifted = logits[masked]
-    if temperature != 1.0:
-        shifted /= shifted.dtype.type(temperature)
-    largest = shifted.max(axis=1, keepdims=True)
+    logits = np.ascontiguousarray(logits)
+    scale = logits.dtype.type(1.0 / temperature)
+    if top_p is not None or top_k is not None:
+        logits, scale = _filtered(logits, masked, temperature, top_p, top_k), logits.dtype.type(1.0)
+    mass, exponent, log_mass, mean_log, best, entropy, largest, log_total = tokens.class_masses(
+        logits, canvas, masked, scale, automaton.token_class, edges.class_tokens_ptr, edges.class_tokens
+    )
     if not np.isfinite(largest).all():
         bad = int(masked[np.flatnonzero(~np.isfinite(largest))[0]])
         raise ModelError(
             f"The model's logits at position {bad} have no finite maximum.",
             "Check the model's weights and numeric type; a mean field gives some token a probability in every row.",
         )
-    shifted -= largest
-    keep_top(shifted, top_p, top_k)
-    weights = np.exp(shifted)
-    mass, exponent, mean_log, best, log_total = kernels.class_masses(
-        shifted, weights, edges.class_tokens_ptr, edges.class_tokens, LEAST_WEIGHT[shifted.dtype]
+    return Potential(
+        canvas,
+        masked,
+        logits,
+        scale,
+        largest,
+        log_total,
+        mass,
+        exponent,
+        log_mass,
+        mean_log,
+        best,
+        entropy,
+        automaton,
     )
-    if masked.size < canvas.size:
-        mass, exponent, mean_log = _with_committed(canvas, masked, mass, exponent, mean_log, automaton)
-    return Potential(canvas, masked, shifted, weights, best, log_total, mass, exponent, mean_log, automaton)
 
 
-def _with_committed(
-    canvas: np.ndarray,
-    masked: np.ndarray,
-    mass: np.ndarray,
-    exponent: np.ndarray,
-    mean_log: np.ndarray,
-    automaton: TokenAutomaton,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Spread the masked rows over the canvas; every other position is a point mass on its token's class."""
-    shape = (canvas.size, automaton.classes)
-    full_mass, full_mean = np.zeros(shape), np.zeros(shape)
-    full_exponent = np.full(shape, -(2**30), np.int32)
-    full_mass[masked], full_exponent[masked], full_mean[masked] = mass, exponent, mean_log
-    committed = np.setdiff1d(np.arange(canvas.size), masked, assume_unique=True)
-    known = committed[canvas[committed] < automaton.token_class.size]
-    classes = automaton.token_class[canvas[known]]
-    full_mass[known, classes] = 1.0
-    full_exponent[known, classes] = 0
-    return full_mass, full_exponent, full_mean
+def _filtered(
+    logits: np.ndarray, masked: np.ndarray, temperature: float, top_p: float | None, top_k: int | None
+) -> np.ndarray:
+    """Return tempered logits, `-inf` where the filters keep nothing."""
+    rows = logits[masked] / logits.dtype.type(temperature)
+    if np.isfinite(rows.max(axis=1)).all():
+        keep_top(rows, top_p, top_k)
+    filtered = logits.copy()
+    filtered[masked] = rows
+    return filtered

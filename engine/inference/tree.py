@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from engine import noise
-from engine.inference import kernels
+from engine.inference import wide
 from engine.inference.midpoint import Midpoints
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _leaves(potential: Potential, kept: np.ndarray, device: str) -> torch.Tensor
     inside = (source >= 0) & (target >= 0)
     padded = 1 << max(length - 1, 0).bit_length()
     leaves = np.full((padded, states, states), -np.inf)
-    log_labels = kernels.to_log(*potential.labels)
+    log_labels = wide.to_log(*potential.labels)
     leaves[:length, source[inside], target[inside]] = log_labels[:, edges.label[inside]]
     leaves[length:, np.arange(states), np.arange(states)] = 0.0
     return torch.from_numpy(leaves).to(device)
