@@ -5,6 +5,7 @@ Automata are built over these few symbols; only the finished one is written out 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -32,6 +33,23 @@ class Alphabet:
     def all(self) -> tuple[int, ...]:
         """Every symbol."""
         return tuple(range(len(self.ranges)))
+
+    def symbol(self, code: int) -> int:
+        """Return the symbol of a code point; -1 for a surrogate."""
+        at = bisect_right(self._starts, code) - 1
+        return self._symbols[at] if at >= 0 and not 0xD800 <= code <= 0xDFFF else -1
+
+    @cached_property
+    def _segments(self) -> list[tuple[int, int]]:
+        return sorted((low, symbol) for symbol, ranges in enumerate(self.ranges) for low, _ in ranges)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [low for low, _ in self._segments]
+
+    @cached_property
+    def _symbols(self) -> list[int]:
+        return [symbol for _, symbol in self._segments]
 
     @cached_property
     def ascii(self) -> tuple[Ranges, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from engine.determinise import Determiniser, OverBudgetError
 from engine.errors import Finding, Place, SizeError
 from engine.partition import breadth_first
-from engine.pattern import Complement, Intersection, Repeat, looks
+from engine.pattern import Complement, Graph, Intersection, Repeat, looks
 from engine.table import united
 from engine.utf8 import TooManyBytesError, Writer
 
@@ -266,6 +266,8 @@ def _too_large(problem: str, blame: Pattern | None, source: str) -> SizeError:
             remedy = "Ask for fewer things at once."
         case Complement():
             remedy = "Exclude less, or say what is allowed instead."
+        case Graph():
+            remedy = "Ask for less of it."
     return SizeError(f"The automaton of this constraint {problem}. {named}".strip(), remedy, place)
 
 
@@ -281,9 +283,11 @@ def _blamed(blame: Pattern | None, source: str) -> tuple[str, Place | None]:
             named = "What must hold together here takes most of it."
         case Complement():
             named = "What is excluded here takes most of it."
+        case Graph():
+            named = "What is counted or remembered here takes most of it."
         case _:
             return "", None
-    return named, Place(source, blame.origin.start, blame.origin.stop)
+    return named, Place(source, blame.origin.start, blame.origin.stop, blame.origin.pointer)
 
 
 def _too_many_bytes(budget: int, origins: list[Origin], source: str) -> SizeError:

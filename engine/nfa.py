@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.pattern import Atomic, Chars, Concat, Look, Repeat, Union
+from engine.pattern import Atomic, Chars, Concat, Graph, Look, Repeat, Union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -105,9 +105,18 @@ class Nfa:
                 around = self._inside
                 self.constructs.append((pattern, around))
                 self._inside = len(self.constructs) - 1
-                entry = self._repeat(pattern, then) if isinstance(pattern, Repeat) else self._table(pattern, then)
+                entry = self._construct(pattern, then)
                 self._inside = around
                 return entry
+
+    def _construct(self, pattern: Pattern, then: int) -> int:
+        match pattern:
+            case Repeat():
+                return self._repeat(pattern, then)
+            case Graph():
+                return self._graph(pattern, then)
+            case _:
+                return self._table(pattern, then)
 
     def _look(self, look: Look, then: int) -> int:
         self._depth += 1
@@ -187,6 +196,16 @@ class Nfa:
         for _ in range(repeat.least):
             entries = self._first(repeat.body, *entries, end)
         return entries
+
+    def _graph(self, graph: Graph, then: int) -> int:
+        ends = {0, *graph.finals, *(node for source, _, target in graph.arcs for node in (source, target))}
+        entries = {node: self.state() for node in sorted(ends)}
+        out = {node: [then] if node in graph.finals else [] for node in ends}
+        for source, part, target in graph.arcs:
+            out[source].append(self.add(part, entries[target]))
+        for node, splits in out.items():
+            self.splits[entries[node]] = tuple(splits)
+        return entries[0]
 
     def _table(self, node: Pattern, then: int) -> int:
         """Add the states of an automaton that is already deterministic."""

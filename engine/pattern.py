@@ -110,7 +110,19 @@ class Complement:
     origin: Origin
 
 
-Pattern = Chars | Concat | Union | Repeat | Atomic | Look | Intersection | Complement
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The texts along the paths from node 0 to a final one; an arc `(from, pattern, to)` writes a text of its pattern.
+
+    For what counts and remembers: a tree of the other nodes would hold an arc once for each path to it.
+    """
+
+    arcs: tuple[tuple[int, Pattern, int], ...]
+    finals: frozenset[int]
+    origin: Origin = field(default=Origin(0, 0))
+
+
+Pattern = Chars | Concat | Union | Repeat | Atomic | Look | Intersection | Complement | Graph
 
 EMPTY = Concat(())
 
@@ -137,6 +149,8 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return parts
         case Repeat(body) | Atomic(body) | Look(body) | Complement(body):
             return (body,)
+        case Graph(arcs):
+            return tuple(part for _, part, _ in arcs)
         case _:
             return ()
 

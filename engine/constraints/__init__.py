@@ -7,15 +7,87 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from engine import automaton
-from engine.constraints import choices, regex
-from engine.errors import ConfigError
+from engine.errors import ApproximationError, ConfigError
 
 if TYPE_CHECKING:
     from engine.automaton import ByteAutomaton
     from engine.errors import Finding
     from engine.pattern import Pattern
 
-KINDS = ("regex", "choices")
+Read = tuple[str | tuple[str, ...], "Pattern", "tuple[Finding, ...]"]
+"""The source that origins point into, the pattern, and the findings."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A setting of a kind of constraint.
+
+    Attributes:
+        name: of the keyword argument of `read`.
+        label: for a form.
+        default: its value where none is given.
+        choices: the values that it may have; none for a number or a truth value.
+    """
+
+    name: str
+    label: str
+    default: str | int | bool
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A language that constraints are written in.
+
+    Attributes:
+        name: as `read` and the command line know it.
+        label: for a form.
+        description: one sentence on what is written.
+        example: a source to start from.
+        options: its settings.
+    """
+
+    name: str
+    label: str
+    description: str
+    example: str
+    options: tuple[Option, ...] = ()
+
+
+_WHITESPACE = Option("whitespace", "Blanks", "optional", ("optional", "compact", "single-space", "free"))
+_DEPTH = Option("depth", "Recursion depth", 4)
+_FORMATS = Option("format_assertion", "Enforce 'format'", True)
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "regex",
+            "Regular expression",
+            "A regular expression in Python's syntax, matched on the whole text.",
+            r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
+        ),
+        Kind("choices", "Choices", "One of these texts, one a line.", "yes\nno"),
+        Kind(
+            "json_schema",
+            "JSON Schema",
+            "A JSON Schema of draft 2020-12, or an older one that '$schema' names.",
+            '{\n  "type": "object",\n  "properties": {\n    "name": {"type": "string", "maxLength": 12},\n'
+            '    "age": {"type": "integer", "minimum": 0, "maximum": 130}\n  },\n'
+            '  "required": ["name", "age"],\n  "additionalProperties": false\n}',
+            (
+                _WHITESPACE,
+                Option("blanks", "Most blanks in a row, where free", 20),
+                Option("key_order", "Order of members", "schema", ("schema", "any")),
+                _DEPTH,
+                Option("any_depth", "Levels of unknown values", 4),
+                _FORMATS,
+                Option("plain_integers", "Integers without a point", False),
+            ),
+        ),
+    )
+}
+"""The kinds of constraint by name."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +96,7 @@ class Constraint:
 
     Attributes:
         kind: one of `KINDS`.
-        source: what was written; a tuple of strings for `choices`.
+        source: what was written; a tuple of strings for `choices`; the JSON text for what is written in JSON.
         pattern: its syntax tree.
         findings: what the author should know.
     """
@@ -52,23 +124,51 @@ class Constraint:
             return False  # a lone surrogate: no UTF-8 holds it
 
 
-def read(kind: str, source: Any) -> Constraint:
+def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Constraint:
     """Read a constraint.
 
     Args:
-        kind: `regex` or `choices`.
-        source: a regular expression in Python's syntax; or a sequence of strings, or lines of one string, one choice
-            each.
+        kind: one of `KINDS`.
+        source: text; for `choices` also a sequence of strings, and for what is written in JSON the parsed object.
+        strict: refuse what can't be enforced exactly, where otherwise a finding says what is enforced instead.
+        options: those of the kind.
 
     Raises:
-        InputError: the kind is unknown, or the source can't be read; says where.
+        ApproximationError: under `strict`, the language would not be the one that was written.
+        InputError: the kind or an option is unknown, or the source can't be read; says where.
     """
-    if kind == "regex" and isinstance(source, str):
-        return Constraint(kind, source, *regex.parse(source))
-    if kind == "choices":
-        listed = tuple(source.splitlines() if isinstance(source, str) else source)
-        return Constraint(kind, listed, *choices.parse(listed))
-    raise ConfigError(
-        f"There is no constraint kind {kind!r} with a source of type {type(source).__name__}.",
-        f"Choose one of {', '.join(KINDS)}, with text as source.",
-    )
+    if kind not in KINDS or (kind == "regex" and not isinstance(source, str)):
+        raise ConfigError(
+            f"There is no constraint kind {kind!r} with a source of type {type(source).__name__}.",
+            f"Choose one of {', '.join(KINDS)}, with text as source.",
+        )
+    known = {option.name for option in KINDS[kind].options}
+    if not options.keys() <= known:
+        raise ConfigError(
+            f"A constraint of kind {kind!r} has no option {min(options.keys() - known)!r}.",
+            f"Its options are {', '.join(sorted(known))}." if known else "It has none; leave it out.",
+        )
+    constraint = Constraint(kind, *_parsed(kind, source, options))
+    changed = next((f for f in constraint.findings if f.accepts != "as written"), None)
+    if strict and changed is not None:
+        fixes = " ".join(changed.fixes) or "Read it without strict to have that."
+        raise ApproximationError(changed.message, fixes, changed.where)
+    return constraint
+
+
+def _parsed(kind: str, source: Any, options: dict[str, Any]) -> Read:
+    """Read a source; each language is imported when it is used."""
+    match kind:
+        case "regex":
+            from engine.constraints import regex
+
+            return source, *regex.parse(source)
+        case "choices":
+            from engine.constraints import choices
+
+            listed = tuple(source.splitlines() if isinstance(source, str) else source)
+            return listed, *choices.parse(listed)
+        case _:
+            from engine.constraints import json_schema
+
+            return json_schema.parse(source, **options)

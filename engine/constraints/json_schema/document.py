@@ -13,6 +13,7 @@ from engine.pattern import Origin
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _ATOM = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+_DIGITS = 400
 _DECODER = json.JSONDecoder()
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -23,7 +24,7 @@ class Document:
 
     Attributes:
         text: what origins point into.
-        value: dicts, lists, strings, booleans, None, int, and Decimal for a number with a fraction or an exponent.
+        value: dicts, lists, strings, booleans, None, int, and Decimal for a number with a fraction.
         spans: span of the value at each pointer.
         keys: span of the member's name at each pointer of an object's member.
         pointers: pointer of each dict and list, by its identity.
@@ -165,7 +166,9 @@ def _string(text: str, at: int) -> tuple[str, int]:
 
 
 def _number(word: str) -> int | Decimal:
-    return int(word) if word.lstrip("-").isdigit() else Decimal(word)
+    """Read a number exactly; `2.0` is an integer, as JSON Schema has it."""
+    exact = Decimal(word)
+    return int(exact) if exact.adjusted() < _DIGITS and exact == exact.to_integral_value() else exact
 
 
 def repeated_names(document: Document) -> list[Finding]:

@@ -1,0 +1,182 @@
+"""The keywords that combine schemas for one value: `allOf`, `anyOf`, `oneOf`, `not`, `if`, references, dependencies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.constraints.json_schema.document import child
+from engine.constraints.json_schema.report import InexactError
+from engine.constraints.json_schema.values import (
+    FALSE,
+    TRUE,
+    Field,
+    Goal,
+    Object,
+    TooManyShapesError,
+    Values,
+    anything,
+    every,
+    free_object,
+    negated,
+    some,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.constraints.json_schema.expansion import Expansion
+    from engine.constraints.json_schema.references import Place
+    from engine.constraints.json_schema.report import Report
+    from engine.pattern import Origin
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def present(name: str, origin: Origin) -> Object:
+    """Return the objects that have a member of this name."""
+    free = free_object(origin)
+    return Object(origin, (Field(name, TRUE, True, origin, declared=False),), free.others)
+
+
+def absent(name: str, origin: Origin) -> Object:
+    """Return the objects that have no member of this name."""
+    free = free_object(origin)
+    return Object(origin, (Field(name, FALSE, False, origin, declared=False),), free.others)
+
+
+def complement(expansion: Expansion, goal: Goal) -> Values:
+    """Return the values that are not in a goal; all of them, and said so, where the goal is only known roughly."""
+    pointer = goal.value.pointer if goal.key[0] == "schema" else ""
+    origin = expansion.origin(pointer)
+    try:
+        with expansion.report.exactly():
+            return expansion.values(goal).complement(origin)
+    except InexactError as error:
+        if expansion.report.exact:
+            raise
+        expansion.report.approximated(
+            "not-dropped",
+            error.pointer or pointer,
+            f"What {pointer or 'the schema'} excludes can't be told exactly, so nothing is excluded. {error.what}",
+            "Say what is allowed instead.",
+        )
+    except TooManyShapesError:
+        if expansion.report.exact:
+            raise InexactError(pointer, f"The complement of {pointer} has too many cases.") from None
+        expansion.report.approximated(
+            "not-dropped",
+            pointer,
+            f"What {pointer or 'the schema'} excludes has too many cases to be told apart, so nothing is excluded.",
+            "Say what is allowed instead.",
+        )
+    return anything(origin)
+
+
+def applied(expansion: Expansion, place: Place) -> Iterator[Goal]:
+    """Yield the goals that a schema's value has to be in beside its own keywords."""
+    schema, schemas = place.schema, expansion.schemas
+    for keyword in REFERENCES:
+        if isinstance(schema.get(keyword), str):
+            yield schemas.referred(place, keyword)
+    for i in range(len(schema.get("allOf", ()))):
+        yield schemas.sub(place, "allOf", i)
+    if "anyOf" in schema:
+        yield some(*branches(expansion, place, "anyOf"))
+    if "oneOf" in schema:
+        yield exactly_one(expansion, place)
+    if isinstance(schema.get("not"), dict | bool):
+        yield negated(schemas.sub(place, "not"))
+    if isinstance(schema.get("if"), dict | bool):
+        yield from conditional(expansion, place)
+    yield from dependencies(expansion, place)
+
+
+def branches(expansion: Expansion, place: Place, keyword: str) -> list[Goal]:
+    """Return the goals of a list of alternatives."""
+    return [expansion.schemas.sub(place, keyword, i) for i in range(len(place.schema[keyword]))]
+
+
+def exactly_one(expansion: Expansion, place: Place) -> Goal:
+    """Return the values that are in one alternative of `oneOf` only.
+
+    Only alternatives that overlap have to be told apart.
+    """
+    goals = branches(expansion, place, "oneOf")
+    pointer = child(place.pointer, "oneOf")
+    if not expansion.overlaps:
+        expansion.merged.setdefault(pointer)
+        return some(*goals)
+    single = []
+    overlapping = False
+    for i, goal in enumerate(goals):
+        others = [other for j, other in enumerate(goals) if j != i and not expansion.is_empty(every(goal, other))]
+        overlapping = overlapping or bool(others)
+        single.append(every(goal, *(negated(other) for other in others)))
+    if not overlapping:
+        return some(*goals)
+    found = some(*single)
+    try:
+        with expansion.report.exactly():
+            expansion.values(found)
+    except (InexactError, TooManyShapesError) as error:
+        tell_overlap(expansion.report, [pointer], str(error) or "there are too many cases")
+        return some(*goals)
+    return found
+
+
+def tell_overlap(report: Report, pointers: list[str], why: str) -> None:
+    """Tell that values in several alternatives of `oneOf` are accepted."""
+    first, *more = pointers
+    report.approximated(
+        "one-of-as-any-of",
+        first,
+        f"Alternatives at {first}{f' and {len(more)} more' if more else ''} that overlap are not told apart ({why}); "
+        "values in several of them are accepted too.",
+        "Give each alternative a property with a 'const' of its own.",
+    )
+
+
+def conditional(expansion: Expansion, place: Place) -> Iterator[Goal]:
+    """Yield what `if`, `then` and `else` say."""
+    schemas = expansion.schemas
+    test = schemas.sub(place, "if")
+    then, otherwise = (
+        schemas.sub(place, name) if isinstance(place.schema.get(name), dict | bool) else TRUE
+        for name in ("then", "else")
+    )
+    if then == otherwise == TRUE:
+        return
+    yield some(every(test, then), every(negated(test), otherwise))
+
+
+def dependencies(expansion: Expansion, place: Place) -> Iterator[Goal]:
+    """Yield what holds where a property is there: `dependentRequired`, `dependentSchemas`, the older `dependencies`."""
+    for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
+        listed = place.schema.get(keyword)
+        for name, needed in listed.items() if isinstance(listed, dict) else ():
+            pointer = child(place.pointer, keyword, name)
+            origin = expansion.schemas.document.key_origin(pointer)
+            if isinstance(needed, dict | bool):
+                then = expansion.schemas.sub(place, keyword, name)
+            else:
+                needs = [needed] if isinstance(needed, str) else needed
+                then = every(*(_objects(present(other, origin), pointer, origin) for other in needs))
+            if then != TRUE:
+                yield some(without(name, pointer, origin), then)
+
+
+def without(name: str, pointer: str, origin: Origin) -> Goal:
+    """Return all values but the objects that have a member of this name."""
+    return _objects(absent(name, origin), pointer, origin)
+
+
+def having(name: str, pointer: str, origin: Origin) -> Goal:
+    """Return all values but the objects that have no member of this name."""
+    return _objects(present(name, origin), pointer, origin)
+
+
+def _objects(shape: Object, pointer: str, origin: Origin) -> Goal:
+    whole = anything(origin)
+    values = Values(whole.words, whole.numbers, whole.strings, whole.arrays, (shape,))
+    required = shape.fields[0].required
+    return Goal(("values", pointer, shape.fields[0].name, required), value=values)

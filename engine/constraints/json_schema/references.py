@@ -1,0 +1,147 @@
+"""Which schema a `$ref` means: drafts, base URIs, anchors, and the standard's own schemas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jsonschema import validators
+from jsonschema.exceptions import SchemaError, best_match
+from jsonschema_specifications import REGISTRY
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT4, DRAFT6, DRAFT7, DRAFT201909, DRAFT202012
+
+from engine.constraints.json_schema.document import Document, child
+from engine.constraints.json_schema.values import FALSE, TRUE, Goal
+from engine.errors import NotRegularError, PatternSyntaxError
+
+if TYPE_CHECKING:
+    from referencing import Specification
+    from referencing._core import Resolver
+
+_DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
+    "https://json-schema.org/draft/2020-12/schema": (2020, DRAFT202012),
+    "https://json-schema.org/draft/2019-09/schema": (2019, DRAFT201909),
+    "http://json-schema.org/draft-07/schema": (7, DRAFT7),
+    "http://json-schema.org/draft-06/schema": (6, DRAFT6),
+    "http://json-schema.org/draft-04/schema": (4, DRAFT4),
+}
+_LATEST = "https://json-schema.org/draft/2020-12/schema"
+
+ANNOTATIONS = frozenset({
+    "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment",
+    "$schema", "$defs", "definitions", "contentEncoding", "contentMediaType", "contentSchema",
+})  # fmt: skip
+"""Keywords that say nothing about which values are valid."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A schema and what its references are relative to.
+
+    Attributes:
+        schema: the keywords.
+        pointer: where it stands in the user's document; for a part of a standard schema, where it was referred to.
+        resolver: of references in it.
+    """
+
+    schema: dict[str, Any]
+    pointer: str
+    resolver: Resolver[Any]
+
+
+class Schemas:
+    """The schemas of one document.
+
+    Attributes:
+        document: the JSON text.
+        draft: year or number of the draft that the document follows.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        root = document.value
+        declared = root.get("$schema") if isinstance(root, dict) else None
+        uri = declared.rstrip("#") if isinstance(declared, str) else _LATEST
+        self.known = uri in _DRAFTS
+        self.draft, self._specification = _DRAFTS.get(uri, _DRAFTS[_LATEST])
+        self._scoped = "$dynamicRef" in document.text or "json-schema.org" in document.text
+        resource = self._specification.create_resource(root)
+        registry: Registry[Any] = REGISTRY.with_resource("", resource)
+        identity = resource.id()
+        self._root = registry.with_resource(identity, resource).resolver(identity) if identity else registry.resolver()
+
+    def check(self) -> None:
+        """Check the document against the schema of its draft.
+
+        Raises:
+            PatternSyntaxError: it is no schema; says where and why.
+        """
+        uri = next(uri for uri, (number, _) in _DRAFTS.items() if number == self.draft)
+        validator = validators.validator_for({"$schema": uri})
+        error = best_match(validator(validator.META_SCHEMA).iter_errors(_tolerant(self.document.value, self.draft)))
+        if isinstance(error, SchemaError | Exception):
+            pointer = child("", *error.absolute_path)  # type: ignore[union-attr]
+            raise PatternSyntaxError(
+                f"The schema is not one of draft {self.draft} at {pointer or 'its root'}: {error.message}.",  # type: ignore[union-attr]
+                "Correct it there, or name the draft that it follows in '$schema'.",
+                self.document.place(pointer),
+            )
+
+    def root(self) -> Goal:
+        """Return the goal of the whole document."""
+        return self.goal(self.document.value, "", self._root)
+
+    def goal(self, schema: Any, pointer: str, resolver: Resolver[Any]) -> Goal:
+        """Return the goal of a schema that stands at a pointer."""
+        if isinstance(schema, bool):
+            return TRUE if schema else FALSE
+        if schema.keys() <= ANNOTATIONS:
+            return TRUE
+        if self._identified(schema) and schema is not self.document.value:
+            resolver = resolver.in_subresource(self._specification.create_resource(schema))
+        scope = tuple(dict.fromkeys(uri for uri, _ in resolver.dynamic_scope())) if self._scoped else ()
+        return Goal(("schema", id(schema), scope), value=Place(schema, pointer, resolver))
+
+    def _identified(self, schema: dict[str, Any]) -> bool:
+        return isinstance(schema.get("id" if self.draft == 4 else "$id"), str)
+
+    def sub(self, place: Place, *names: object) -> Goal:
+        """Return the goal of a schema inside another, by the names that lead to it."""
+        schema: Any = place.schema
+        for name in names:
+            schema = schema[name]
+        return self.goal(schema, child(place.pointer, *names), place.resolver)
+
+    def referred(self, place: Place, keyword: str) -> Goal:
+        """Return the goal that a reference means.
+
+        Raises:
+            NotRegularError: it leads out of the document, or nowhere.
+        """
+        reference = place.schema[keyword]
+        try:
+            found = place.resolver.lookup(reference)
+        except (Unresolvable, ValueError) as error:
+            remote = not reference.startswith("#")
+            pointer = child(place.pointer, keyword)
+            raise NotRegularError(
+                f"The reference {reference!r} at {pointer} "
+                + ("leads out of this document, and nothing is fetched." if remote else "leads nowhere."),
+                "Copy what it means into '$defs' and refer to it there."
+                if remote
+                else "Correct it, or add what it means to '$defs'.",
+                self.document.place(pointer),
+            ) from error
+        pointer = self.document.pointers.get(id(found.contents), child(place.pointer, keyword))
+        return self.goal(found.contents, pointer, found.resolver)
+
+
+def _tolerant(schema: Any, draft: int) -> Any:
+    """Return the schema as its draft's own schema sees it; lists of item schemas are read in every draft."""
+    if draft != 2020:
+        return schema
+    if isinstance(schema, dict):
+        return {k: True if k == "items" and isinstance(v, list) else _tolerant(v, draft) for k, v in schema.items()}
+    return [_tolerant(part, draft) for part in schema] if isinstance(schema, list) else schema

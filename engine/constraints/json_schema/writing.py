@@ -1,0 +1,142 @@
+"""Set of values -> pattern of the JSON texts that write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from engine.constraints.json_schema import arrays, numbers, objects, spelling, texts
+from engine.constraints.json_schema.values import FALSE, TRUE, Goal, Texts, Values, anything
+from engine.determinise import OverBudgetError
+from engine.pattern import ANY, Chars, Complement, Concat, Origin, Pattern, Ranges, Repeat
+
+if TYPE_CHECKING:
+    from engine.constraints.json_schema.expansion import Expansion
+    from engine.constraints.json_schema.spelling import Layout
+
+LEVELS = 40
+"""Values inside each other that are written; a schema whose parts refer to each other can nest far beyond its depth."""
+KeyOrder = Literal["schema", "any"]
+KEY_ORDERS: tuple[KeyOrder, ...] = ("schema", "any")
+
+
+@dataclass
+class Writer:
+    """Writes goals.
+
+    Attributes:
+        expansion: of goals.
+        layout: of blanks.
+        depth: how often a schema may be inside itself.
+        any_depth: levels of arrays and objects in a value of which nothing is known.
+        key_order: `schema`: properties in the order of the schema; `any`: in any.
+        plain_integers: whether integers are written without a point.
+        cuts: pointers of the schemas that are cut at `depth`.
+        opened: pointers of the places where any value is allowed.
+    """
+
+    expansion: Expansion
+    layout: Layout
+    depth: int
+    any_depth: int
+    key_order: KeyOrder
+    plain_integers: bool
+    cuts: dict[str, None] = field(default_factory=dict)
+    opened: dict[str, None] = field(default_factory=dict)
+    exponents: bool = False
+    _anything: dict[tuple[int, Origin], Pattern] = field(default_factory=dict)
+
+    def value(self, goal: Goal, path: tuple[Goal, ...], origin: Origin) -> Pattern | None:
+        """Return the texts of a goal's values; None where there is none.
+
+        Args:
+            goal: what is written.
+            path: the goals around it.
+            origin: of what is around it; writes what no schema speaks of.
+        """
+        if goal == FALSE:
+            return None
+        if goal == TRUE:
+            self.opened.setdefault(origin.pointer or "")
+            return self._any_value(self.any_depth, origin)
+        self.expansion.spend()
+        if path.count(goal) >= self.depth or len(path) > LEVELS:
+            self.cuts.setdefault(goal.value.pointer if goal.key[0] == "schema" else origin.pointer or "")
+            return None
+        return self.values(self.expansion.values(goal), (*path, goal))
+
+    def values(self, values: Values, path: tuple[Goal, ...]) -> Pattern | None:
+        """Return the texts of a set of values; None where there is none."""
+        ways: list[Pattern | None] = [spelling.text(word, origin) for word, origin in values.words]
+        ways += [self.number(part) for part in values.numbers]
+        ways += [self.string(part) for part in values.strings]
+        ways += [arrays.pattern(self, shape, path) for shape in values.arrays]
+        ways += [objects.pattern(self, shape, path) for shape in values.objects]
+        kept = [way for way in ways if way is not None]
+        return spelling.union(kept) if kept else None
+
+    def _any_value(self, depth: int, origin: Origin) -> Pattern:
+        """Return the texts of every value down to a depth."""
+        key = (depth, origin)
+        if key not in self._anything:
+            values = anything(origin)
+            ways = [spelling.text(word, origin) for word, _ in values.words]
+            ways += [part for part in (self.number(values.numbers[0]), self.string(values.strings[0])) if part]
+            inner = self._any_value(depth - 1, origin) if depth else None
+            ways.append(arrays.free(self.layout, inner, origin))
+            ways.append(objects.free(self.layout, self.string(values.strings[0]), inner, origin))
+            self._anything[key] = spelling.union(ways)
+        return self._anything[key]
+
+    def number(self, part: Texts) -> Pattern | None:
+        """Return the spellings of a set of numbers."""
+        if part.is_all:
+            self.exponents = True
+            whole = numbers.numbers(part.origin)
+            return whole if self.plain_integers else spelling.union([whole, numbers.with_exponent(part.origin)])
+        self.exponents = True
+        pattern = part.pattern()
+        if self.plain_integers and self._is_integer(part):
+            pattern = texts.meet((pattern, numbers.plain_integers(part.origin)), part.origin)
+        elif part.literals is not None:
+            return pattern
+        return self._graph(pattern, Chars, part.origin)
+
+    def _is_integer(self, part: Texts) -> bool:
+        if part.literals is not None:
+            return all(value == int(value) for value, _ in part.literals)
+        return texts.is_empty(
+            texts.meet((part.pattern(), Complement(numbers.integers(part.origin), part.origin)), part.origin)
+        )
+
+    def string(self, part: Texts, without: tuple[str, ...] = ()) -> Pattern | None:
+        """Return how JSON writes a set of strings, some of them left out."""
+        if part.literals is not None:
+            kept = [(str(value), origin) for value, origin in part.literals if value not in without]
+            return spelling.union([self.text(value, origin) for value, origin in kept]) if kept else None
+        quote = spelling.text('"', part.origin)
+        if part.parts or without:
+            pattern = part.pattern()
+            if without:
+                names = spelling.union([texts.literal(name, part.origin) for name in without])
+                pattern = texts.meet((pattern, Complement(names, part.origin)), part.origin)
+            content = self._graph(pattern, self.character, part.origin)
+            return Concat((quote, content, quote)) if content else None
+        body = Repeat(self.character(ANY, part.origin), part.least, part.most, part.origin)
+        return Concat((quote, body, quote))
+
+    def text(self, content: str, origin: Origin) -> Pattern:
+        """Return how one string is written."""
+        return spelling.string(content, origin)
+
+    def character(self, ranges: Ranges, origin: Origin) -> Pattern:
+        """Return how a character inside a string is written."""
+        return spelling.character(ranges, origin)
+
+    def _graph(self, pattern: Pattern, spell: object, origin: Origin) -> Pattern | None:
+        try:
+            if texts.is_empty(pattern):
+                return None
+            return texts.graph(pattern, spell, origin)  # type: ignore[arg-type]
+        except OverBudgetError as error:
+            raise texts.too_large(error, self.expansion.schemas.document, origin) from error

@@ -1,0 +1,323 @@
+"""JSON Schema against its own test suite, public bug reports, and `jsonschema` on small cases."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import re
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from benchmarks.instances import in_schema_order
+from engine import automaton, constraints
+from engine.constraints.json_schema import document, ecma, formats, numbers, spelling, texts
+from engine.errors import ApproximationError, InputError, NotRegularError, PatternSyntaxError
+from engine.pattern import ANY, Chars, Graph, Origin
+
+DATA = Path(__file__).parent / "data"
+HERE = Origin(0, 1, "")
+
+
+def lines(name):
+    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").split("\n") if line]
+
+
+SUITE = lines("jsonschema/suite_2020_12.jsonl")
+BUGS = [case for case in lines("bugs/cases.jsonl") if case["kind"] == "json_schema"]
+
+
+def read(schema, **options):
+    return constraints.read("json_schema", schema, **options)
+
+
+def codes(constraint):
+    return {finding.code for finding in constraint.findings}
+
+
+def told(constraint, accepts):
+    return any(finding.accepts == accepts for finding in constraint.findings)
+
+
+def test_a_graph_is_the_texts_along_its_paths():
+    a, b = (Chars(((ord(c), ord(c)),), HERE) for c in "ab")
+    machine = automaton.compile(Graph(((0, a, 0), (0, b, 1), (1, a, 0)), frozenset({1})))
+    for length in range(6):
+        for letters in itertools.product("ab", repeat=length):
+            text = "".join(letters)
+            assert machine.accepts(text.encode()) == bool(re.fullmatch("(a|ba)*b", text))
+
+
+@pytest.mark.parametrize("case", SUITE[::5], ids=lambda case: case["id"])
+def test_no_instance_of_the_official_suite_is_decided_wrongly_in_silence(case):
+    try:
+        constraint = read(case["schema"], format_assertion=case["format_assertion"])
+    except InputError:
+        pytest.skip("refused, which another test counts")
+    ordered = [in_schema_order(case["schema"], t["data"]) for t in case["tests"]]
+    found = [(t["valid"], constraint.accepts(json.dumps(data))) for t, data in zip(case["tests"], ordered, strict=True)]
+    agreed = [t["valid"] == t["oracle"] for t in case["tests"]]
+    for data, (valid, accepted), sure in zip(ordered, found, agreed, strict=True):
+        if sure and valid:
+            assert accepted, data
+        elif sure:
+            assert not accepted or told(constraint, "too much"), data
+
+
+def test_few_schemas_of_the_official_suite_are_refused_and_each_with_its_place():
+    errors = []
+    for case in SUITE[1::4]:
+        try:
+            read(case["schema"])
+        except InputError as error:
+            errors.append(error)
+    assert len(errors) <= 3
+    assert all(error.place is not None for error in errors)
+
+
+@pytest.mark.parametrize("case", BUGS, ids=lambda case: case["id"])
+def test_what_other_engines_got_wrong_is_right_here(case):
+    constraint = read(case["input"])
+    assert [text for text in case["must_accept"] if not constraint.accepts(text)] == []
+    if not told(constraint, "too much"):
+        assert [text for text in case["must_reject"] if constraint.accepts(text)] == []
+
+
+SPELLINGS = [
+    text
+    for length in range(1, 6)
+    for text in map("".join, itertools.product("-.0159", repeat=length))
+    if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text)
+]
+BOUNDS = ["0", "1", "-1", "9", "10", "15", "-15", "0.5", "-1.05", "0.015", "100", "51.5", "99.95"]
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_bounds_hold_for_every_spelling_of_a_number(bound):
+    limit = Decimal(bound)
+    sets = {
+        (numbers.at_least, False): lambda x: x >= limit,
+        (numbers.at_least, True): lambda x: x > limit,
+        (numbers.at_most, False): lambda x: x <= limit,
+        (numbers.at_most, True): lambda x: x < limit,
+    }
+    for (language, strict), holds in sets.items():
+        machine = automaton.compile(language(limit, HERE, strict=strict))
+        wrong = [t for t in SPELLINGS if machine.accepts(t.encode()) != holds(Decimal(t))]
+        assert wrong == [], (language.__name__, strict)
+    one = automaton.compile(numbers.one(limit, HERE))
+    assert [t for t in SPELLINGS if one.accepts(t.encode()) != (Decimal(t) == limit)] == []
+
+
+@pytest.mark.parametrize("divisor", ["1", "2", "6", "7", "0.5", "0.01", "2.5", "0.15", "100", "1e1"])
+def test_multiples_hold_for_every_spelling_of_a_number(divisor):
+    machine = automaton.compile(numbers.multiples(Decimal(divisor), HERE))
+    for text in SPELLINGS:
+        assert machine.accepts(text.encode()) == ((Fraction(text) / Fraction(divisor)).denominator == 1), text
+
+
+def test_a_date_is_a_day_of_the_calendar():
+    machine = automaton.compile(formats.pattern("date"))
+    for year, month, day in itertools.product((0, 4, 100, 400, 1900, 2000, 2023, 2024, 9999), range(14), range(33)):
+        try:
+            real = bool(datetime.date(year or 400, month, day))  # year 0 is a leap year, as 400 is
+        except ValueError:
+            real = False
+        assert machine.accepts(f"{year:04d}-{month:02d}-{day:02d}".encode()) == real, (year, month, day)
+
+
+CHARACTERS = 'a"\\/\b\f\n\r\t\x00\x1f\x7fé\u2028\ud7ff\ue000\uffff😀\U0010ffff'
+
+
+def test_each_character_of_a_string_may_be_written_as_json_writes_it():
+    machine = automaton.compile(spelling.character(ANY, HERE))
+    for c in CHARACTERS:
+        for ascii_only in (True, False):
+            assert machine.accepts(json.dumps(c, ensure_ascii=ascii_only)[1:-1].encode()), c
+    for wrong in ("", '"', "\\", "\n", "\\q", "\\u12", "\\ud800", "\\ud800\\u0041", "aa", "\\u00e9\\u00e9"):
+        assert not machine.accepts(wrong.encode())
+
+
+def test_an_escape_counts_as_one_character():
+    constraint = read({"type": "string", "minLength": 2, "maxLength": 2})
+    for content in ('"\n', "é😀", "ab"):
+        assert constraint.accepts(json.dumps(content))
+        assert constraint.accepts(json.dumps(content, ensure_ascii=False))
+        assert not constraint.accepts(json.dumps(content * 2))
+        assert not constraint.accepts(json.dumps(content[0]))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "accepted", "rejected"),
+    [
+        (r"^\d+$", ["12"], ["١", "", "1\n", "a"]),
+        (r"a.c", ["xabcx", "aéc"], ["a\nc", "a\u2028c"]),
+        (r"^(?<year>[0-9]{4})$", ["2024"], ["24"]),
+        (r"\cJ", ["\n"], ["J"]),
+        (r"^\u{1F600}$", ["😀"], ["u"]),
+        (r"^\p{Lu}$", ["É"], ["é"]),
+        (r"^[^]$", ["\n", "x"], [""]),
+        (r"\/\-\_", ["/-_"], ["/"]),
+        (r"^[\w.-]{2,}$", ["a.-b"], ["é.", "a"]),
+        (r"^\S+$", ["ab"], ["a\u00a0b", "\ufeff"]),
+        (r"a{,2}$", ["a{,2}"], ["aa"]),
+        (r"^(?!x).*$", ["yx", ""], ["xy"]),
+    ],
+)
+def test_a_pattern_is_read_as_ecma_262(pattern, accepted, rejected):
+    constraint = read({"type": "string", "pattern": pattern})
+    assert [t for t in accepted if not constraint.accepts(json.dumps(t))] == []
+    assert [t for t in rejected if constraint.accepts(json.dumps(t))] == []
+
+
+def test_the_translation_keeps_the_place_of_every_character():
+    for source in (r"^\d+.\p{L}[\s\d]$", r"a\u{41}b{,3}(?<n>x)\k<n>"):
+        translated, places = ecma.translate(source)
+        assert len(places) == len(translated) + 1
+        assert places == sorted(places)
+        assert places[-1] == len(source)
+
+
+def test_a_mistake_in_a_pattern_is_shown_where_it_stands_in_the_schema():
+    text = '{"type": "string", "pattern": "a\\\\d(b"}'
+    with pytest.raises(PatternSyntaxError) as caught:
+        read(text)
+    assert text[caught.value.place.start] == "("
+    assert caught.value.place.pointer == "/pattern"
+
+
+def test_origins_point_to_the_name_and_the_keyword_that_write_a_character():
+    text = (
+        '{"properties": {"ab": {"enum": ["xy"]}}, "required": ["ab"], "additionalProperties": false, "type": "object"}'
+    )
+    constraint = read(text)
+    machine = constraint.automaton
+    pointers = {text[leaf.start : leaf.stop]: leaf.pointer for leaf in machine.leaves}
+    assert pointers['"ab"'] == "/properties/ab"
+    assert pointers['"xy"'] == "/properties/ab/enum/0"
+    assert pointers['"object"'] == "/type"
+
+
+def test_json_text_is_read_with_the_span_of_every_part():
+    text = '{"a\\u00e9": [1, -2.5e1, {"b/~": "x\\ny"}], "c": {}}'
+    read_text = document.read(text)
+    assert read_text.value == json.loads(text)
+    for pointer, span in read_text.spans.items():
+        value = json.loads(text)
+        for name in pointer.split("/")[1:]:
+            name = name.replace("~1", "/").replace("~0", "~")
+            value = value[int(name)] if isinstance(value, list) else value[name]
+        assert json.loads(text[span.start : span.stop]) == value
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": }', "[1,]", '{"a": NaN}', "{'a': 1}", '"x" 1'])
+def test_broken_json_is_refused_with_its_place(text):
+    with pytest.raises(PatternSyntaxError) as caught:
+        read(text)
+    assert caught.value.place is not None
+
+
+def test_a_schema_that_its_draft_does_not_allow_is_refused_with_its_place():
+    with pytest.raises(PatternSyntaxError) as caught:
+        read({"properties": {"a": {"type": "strnig"}}})
+    assert caught.value.place.pointer == "/properties/a/type"
+
+
+def test_a_reference_out_of_the_document_is_refused_with_the_reason():
+    with pytest.raises(NotRegularError, match="nothing is fetched"):
+        read({"$ref": "https://example.com/schema"})
+
+
+def test_not_is_about_values_whatever_the_order_of_their_keys():
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "not": {"required": ["b", "a"]},
+    }
+    constraint = read(schema | {"additionalProperties": False})
+    assert constraint.accepts('{"a": 1}')
+    assert constraint.accepts('{"b": 1}')
+    assert constraint.accepts("{}")
+    assert not constraint.accepts('{"a": 1, "b": 2}')
+
+
+def test_members_may_come_in_any_order_where_that_is_asked_for():
+    schema = {
+        "properties": {n: {"type": "integer"} for n in "abc"},
+        "required": ["a", "c"],
+        "additionalProperties": False,
+        "type": "object",
+    }
+    ordered, free = read(schema), read(schema, key_order="any")
+    for keys in itertools.chain.from_iterable(itertools.permutations("abc", n) for n in range(4)):
+        text = json.dumps(dict.fromkeys(keys, 1))
+        assert free.accepts(text) == ({"a", "c"} <= set(keys))
+        assert ordered.accepts(text) == (list(keys) in (["a", "c"], ["a", "b", "c"]))
+
+
+@pytest.mark.parametrize(
+    ("policy", "accepted", "rejected"),
+    [
+        ("optional", ['{"a":[1,2]}', '{"a": [1, 2]}', '{"a":[1, 2]}'], ['{ "a": [1, 2]}', '{"a":  [1, 2]}']),
+        ("compact", ['{"a":[1,2]}'], ['{"a": [1,2]}']),
+        ("single-space", ['{"a": [1, 2]}'], ['{"a":[1,2]}']),
+        ("free", ['{\n  "a": [\n 1 , 2 ]\n}', ' {"a":[1,2]} '], ['{"a":' + " " * 21 + "[1,2]}"]),
+    ],
+)
+def test_blanks_stand_where_the_policy_lets_them(policy, accepted, rejected):
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "integer"}}},
+        "additionalProperties": False,
+    }
+    constraint = read(schema, whitespace=policy)
+    assert [t for t in accepted if not constraint.accepts(t)] == []
+    assert [t for t in rejected if constraint.accepts(t)] == []
+    assert "whitespace" in codes(constraint)
+
+
+def test_recursion_is_cut_at_a_depth_and_said():
+    schema = {"$ref": "#/$defs/n", "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}}
+    constraint = read(schema, depth=2)
+    assert told(constraint, "too little")
+    assert constraint.accepts("[[[]]]")
+    assert not constraint.accepts("[[[[]]]]")
+    with pytest.raises(ApproximationError):
+        read(schema, strict=True)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "maxLength": 65536},
+        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+        {"type": "number", "multipleOf": 0.123456789},
+        {"type": "string", "pattern": r"^(a)\1$"},
+        {"type": "string", "format": "iri"},
+    ],
+)
+def test_what_can_not_be_enforced_is_said_with_its_place_and_refused_under_strict(schema):
+    constraint = read(schema)
+    (finding,) = [f for f in constraint.findings if f.accepts == "too much"]
+    assert finding.where.pointer is not None
+    with pytest.raises(ApproximationError):
+        read(schema, strict=True)
+
+
+def test_an_approximation_inside_not_never_refuses_what_is_valid():
+    constraint = read({"type": "string", "not": {"maxLength": 65536}})
+    assert constraint.accepts('"x"')
+    assert told(constraint, "too much")
+
+
+def test_an_unknown_option_is_refused_by_name():
+    with pytest.raises(InputError, match="whitespaces"):
+        read({}, whitespaces="compact")
+
+
+def test_a_set_of_texts_is_listed_only_where_it_is_small():
+    assert texts.listed(spelling.text("ab", HERE), 5) == ["ab"]
+    assert texts.listed(texts.any_text(HERE), 5) is None
