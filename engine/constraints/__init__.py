@@ -85,6 +85,21 @@ KINDS = {
                 Option("plain_integers", "Integers without a point", False),
             ),
         ),
+        Kind(
+            "tools",
+            "Function calls",
+            "A list of functions, as OpenAI's tools or BFCL have it; the text is a call of one of them.",
+            '[{\n  "name": "get_weather",\n  "parameters": {\n    "type": "object",\n    "properties": {\n'
+            '      "city": {"type": "string"},\n      "unit": {"enum": ["celsius", "fahrenheit"]}\n    },\n'
+            '    "required": ["city"]\n  }\n}]',
+            (
+                Option("call_syntax", "Call syntax", "json", ("json", "python")),
+                _WHITESPACE,
+                Option("key_order", "Order of arguments", "schema", ("schema", "any")),
+                _DEPTH,
+                _FORMATS,
+            ),
+        ),
     )
 }
 """The kinds of constraint by name."""
@@ -168,6 +183,10 @@ def _parsed(kind: str, source: Any, options: dict[str, Any]) -> Read:
 
             listed = tuple(source.splitlines() if isinstance(source, str) else source)
             return listed, *choices.parse(listed)
+        case "tools":
+            from engine.constraints import tools
+
+            return tools.parse(source, **options)
         case _:
             from engine.constraints import json_schema
 

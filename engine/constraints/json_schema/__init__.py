@@ -16,7 +16,8 @@ from engine.errors import ConfigError, PatternSyntaxError, SizeError
 from engine.pattern import Pattern, Union
 
 if TYPE_CHECKING:
-    from engine.constraints.json_schema.values import Goal
+    from collections.abc import Callable
+
     from engine.errors import Finding
 
 LEAF_BUDGET = 60_000
@@ -76,7 +77,7 @@ def parse(source: Any, **options: Any) -> tuple[str, Pattern, tuple[Finding, ...
     Raises:
         InputError: it is no schema, or can't be enforced; says where.
     """
-    chosen = _options(options)
+    chosen = options_of(options)
     read = document.read(source)
     if not isinstance(read.value, dict | bool):
         raise PatternSyntaxError(
@@ -85,12 +86,18 @@ def parse(source: Any, **options: Any) -> tuple[str, Pattern, tuple[Finding, ...
             read.place(""),
         )
     schemas = Schemas(read)
-    schemas.check()
-    pattern, report = written(schemas, schemas.root(), chosen)
+    schemas.check(read.value, "")
+    root = schemas.root(read.value, "")
+    pattern, report = written(schemas, chosen, lambda writer: writer.value(root, (), writer.expansion.origin("")))
     return read.text, pattern, report.findings
 
 
-def _options(given: dict[str, Any]) -> Options:
+def options_of(given: dict[str, Any]) -> Options:
+    """Return the options given by name.
+
+    Raises:
+        ConfigError: there is no such option, or one is out of its range.
+    """
     try:
         chosen = Options(**given)
     except TypeError as error:
@@ -100,16 +107,34 @@ def _options(given: dict[str, Any]) -> Options:
     return chosen
 
 
-def written(schemas: Schemas, goal: Goal, options: Options) -> tuple[Pattern, Report]:
-    """Write a goal; where it would be too large, with less nesting."""
+def written(
+    schemas: Schemas,
+    options: Options,
+    write: Callable[[Writer], Pattern | None],
+    language: type[Writer] = Writer,
+) -> tuple[Pattern, Report]:
+    """Write what the schemas of a document are for; where it would be too large, with less nesting.
+
+    Args:
+        schemas: of the document.
+        options: how they are read.
+        write: returns the texts, or None where there is none.
+        language: that values are written in.
+
+    Returns:
+        The pattern, and the report on it.
+
+    Raises:
+        SizeError: it is too large even so.
+    """
     for overlaps in (True, False):
         for any_depth, depth in _depths(options):
             report = Report(schemas.document)
             expansion = Expansion(schemas, report, formats=options.format_assertion, overlaps=overlaps)
             layout = Layout(options.whitespace, options.blanks)
-            writer = Writer(expansion, layout, depth, any_depth, options.key_order, options.plain_integers)
+            writer = language(expansion, layout, depth, any_depth, options.key_order, options.plain_integers)
             try:
-                pattern = _written(writer, goal)
+                pattern = _written(writer, write)
             except TooMuchWorkError:
                 if not writer.cuts:  # it is not the nesting
                     break
@@ -130,11 +155,11 @@ def _depths(options: Options) -> list[tuple[int, int]]:
     return list(dict.fromkeys([(options.any_depth, options.depth), *lower]))
 
 
-def _written(writer: Writer, goal: Goal) -> Pattern:
+def _written(writer: Writer, write: Callable[[Writer], Pattern | None]) -> Pattern:
     origin = writer.expansion.origin("")
     whole = writer.expansion.schemas.document.place("")
     try:
-        value = writer.value(goal, (), origin)
+        value = write(writer)
     except TooManyShapesError:
         raise SizeError(
             "The alternatives of this schema combine to too many cases.",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jsonschema import validators
-from jsonschema.exceptions import SchemaError, best_match
+from jsonschema.exceptions import best_match
 from jsonschema_specifications import REGISTRY
 from referencing import Registry
 from referencing.exceptions import Unresolvable
@@ -67,31 +67,34 @@ class Schemas:
         self.known = uri in _DRAFTS
         self.draft, self._specification = _DRAFTS.get(uri, _DRAFTS[_LATEST])
         self._scoped = "$dynamicRef" in document.text or "json-schema.org" in document.text
-        resource = self._specification.create_resource(root)
-        registry: Registry[Any] = REGISTRY.with_resource("", resource)
-        identity = resource.id()
-        self._root = registry.with_resource(identity, resource).resolver(identity) if identity else registry.resolver()
+        self._roots: set[int] = set()
 
-    def check(self) -> None:
-        """Check the document against the schema of its draft.
+    def check(self, schema: Any, pointer: str) -> None:
+        """Check a schema of the document against the schema of its draft.
 
         Raises:
             PatternSyntaxError: it is no schema; says where and why.
         """
         uri = next(uri for uri, (number, _) in _DRAFTS.items() if number == self.draft)
         validator = validators.validator_for({"$schema": uri})
-        error = best_match(validator(validator.META_SCHEMA).iter_errors(_tolerant(self.document.value, self.draft)))
-        if isinstance(error, SchemaError | Exception):
-            pointer = child("", *error.absolute_path)  # type: ignore[union-attr]
+        error = best_match(validator(validator.META_SCHEMA).iter_errors(_tolerant(schema, self.draft)))
+        if error is not None:
+            where = child(pointer, *error.absolute_path)
             raise PatternSyntaxError(
-                f"The schema is not one of draft {self.draft} at {pointer or 'its root'}: {error.message}.",  # type: ignore[union-attr]
+                f"The schema is not one of draft {self.draft} at {where or 'its root'}: {error.message}.",
                 "Correct it there, or name the draft that it follows in '$schema'.",
-                self.document.place(pointer),
+                self.document.place(where),
             )
 
-    def root(self) -> Goal:
-        """Return the goal of the whole document."""
-        return self.goal(self.document.value, "", self._root)
+    def root(self, schema: Any, pointer: str) -> Goal:
+        """Return the goal of a schema that its own references are relative to."""
+        if isinstance(schema, bool):
+            return self.goal(schema, pointer, REGISTRY.resolver())
+        resource = self._specification.create_resource(schema)
+        identity = resource.id() or ""
+        self._roots.add(id(schema))
+        registry: Registry[Any] = REGISTRY.with_resource("", resource).with_resource(identity, resource)
+        return self.goal(schema, pointer, registry.resolver(identity))
 
     def goal(self, schema: Any, pointer: str, resolver: Resolver[Any]) -> Goal:
         """Return the goal of a schema that stands at a pointer."""
@@ -99,7 +102,7 @@ class Schemas:
             return TRUE if schema else FALSE
         if schema.keys() <= ANNOTATIONS:
             return TRUE
-        if self._identified(schema) and schema is not self.document.value:
+        if self._identified(schema) and id(schema) not in self._roots:
             resolver = resolver.in_subresource(self._specification.create_resource(schema))
         scope = tuple(dict.fromkeys(uri for uri, _ in resolver.dynamic_scope())) if self._scoped else ()
         return Goal(("schema", id(schema), scope), value=Place(schema, pointer, resolver))

@@ -51,7 +51,7 @@ def character(ranges: Ranges, origin: Origin) -> Pattern:
     letters = "".join(sorted(letter for c, letter in _SHORT.items() if overlap(ranges, ((ord(c), ord(c)),))))
     if letters:
         escaped.append(Chars(tuple((ord(c), ord(c)) for c in letters), origin))
-    numbered = [pattern for low, high in _numbered(ranges) for pattern in _hexadecimal(low, high, 4, origin)]
+    numbered = [pattern for low, high in _numbered(ranges) for pattern in hexadecimal(low, high, 4, origin)]
     numbered += [pattern for low, high in overlap(ranges, _ASTRAL) for pattern in _surrogates(low, high, origin)]
     if numbered:
         escaped.append(Concat((text("u", origin), alternatives(numbered))))
@@ -64,23 +64,23 @@ def _numbered(ranges: Ranges) -> Ranges:
     return overlap(ranges, _CONTROLS) + overlap(ranges, _BEYOND_ASCII)
 
 
-def _hexadecimal(low: int, high: int, digits: int, origin: Origin) -> list[Pattern]:
+def hexadecimal(low: int, high: int, digits: int, origin: Origin) -> list[Pattern]:
     """Write the numbers from `low` to `high` in so many hexadecimal digits of either case."""
     if digits == 0:
         return [Concat(())]
     size = 16 ** (digits - 1)
     first, last = low // size, high // size
     if first == last:
-        return _digit(first, last, _hexadecimal(low - first * size, high - first * size, digits - 1, origin), origin)
+        return _digit(first, last, hexadecimal(low - first * size, high - first * size, digits - 1, origin), origin)
     out: list[Pattern] = []
     if low % size:
-        out += _digit(first, first, _hexadecimal(low % size, size - 1, digits - 1, origin), origin)
+        out += _digit(first, first, hexadecimal(low % size, size - 1, digits - 1, origin), origin)
         first += 1
     if (high + 1) % size:
-        out += _digit(last, last, _hexadecimal(0, high % size, digits - 1, origin), origin)
+        out += _digit(last, last, hexadecimal(0, high % size, digits - 1, origin), origin)
         last -= 1
     if first <= last:
-        out += _digit(first, last, _hexadecimal(0, size - 1, digits - 1, origin), origin)
+        out += _digit(first, last, hexadecimal(0, size - 1, digits - 1, origin), origin)
     return out
 
 
@@ -96,7 +96,7 @@ def _surrogates(low: int, high: int, origin: Origin) -> list[Pattern]:
     out: list[Pattern] = []
 
     def pairs(first: int, last: int, start: int, stop: int) -> None:
-        lead, trail = _hexadecimal(first, last, 4, origin), _hexadecimal(start, stop, 4, origin)
+        lead, trail = hexadecimal(first, last, 4, origin), hexadecimal(start, stop, 4, origin)
         out.append(Concat((alternatives(lead), text("\\u", origin), alternatives(trail))))
 
     first, start = 0xD800 + ((low - 0x10000) >> 10), 0xDC00 + (low & 0x3FF)

@@ -11,6 +11,8 @@ from engine.determinise import OverBudgetError
 from engine.pattern import ANY, Chars, Complement, Concat, Origin, Pattern, Ranges, Repeat
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.constraints.json_schema.expansion import Expansion
     from engine.constraints.json_schema.spelling import Layout
 
@@ -67,7 +69,7 @@ class Writer:
 
     def values(self, values: Values, path: tuple[Goal, ...]) -> Pattern | None:
         """Return the texts of a set of values; None where there is none."""
-        ways: list[Pattern | None] = [spelling.text(word, origin) for word, origin in values.words]
+        ways: list[Pattern | None] = [self.word(word, origin) for word, origin in values.words]
         ways += [self.number(part) for part in values.numbers]
         ways += [self.string(part) for part in values.strings]
         ways += [arrays.pattern(self, shape, path) for shape in values.arrays]
@@ -80,13 +82,17 @@ class Writer:
         key = (depth, origin)
         if key not in self._anything:
             values = anything(origin)
-            ways = [spelling.text(word, origin) for word, _ in values.words]
+            ways = [self.word(word, origin) for word, _ in values.words]
             ways += [part for part in (self.number(values.numbers[0]), self.string(values.strings[0])) if part]
             inner = self._any_value(depth - 1, origin) if depth else None
             ways.append(arrays.free(self.layout, inner, origin))
             ways.append(objects.free(self.layout, self.string(values.strings[0]), inner, origin))
             self._anything[key] = spelling.union(ways)
         return self._anything[key]
+
+    def word(self, word: str, origin: Origin) -> Pattern:
+        """Return how `null`, `true` or `false` is written."""
+        return spelling.text(word, origin)
 
     def number(self, part: Texts) -> Pattern | None:
         """Return the spellings of a set of numbers."""
@@ -100,7 +106,7 @@ class Writer:
             pattern = texts.meet((pattern, numbers.plain_integers(part.origin)), part.origin)
         elif part.literals is not None:
             return pattern
-        return self._graph(pattern, Chars, part.origin)
+        return self.graph(pattern, Chars, part.origin)
 
     def _is_integer(self, part: Texts) -> bool:
         if part.literals is not None:
@@ -114,16 +120,22 @@ class Writer:
         if part.literals is not None:
             kept = [(str(value), origin) for value, origin in part.literals if value not in without]
             return spelling.union([self.text(value, origin) for value, origin in kept]) if kept else None
-        quote = spelling.text('"', part.origin)
-        if part.parts or without:
-            pattern = part.pattern()
-            if without:
-                names = spelling.union([texts.literal(name, part.origin) for name in without])
-                pattern = texts.meet((pattern, Complement(names, part.origin)), part.origin)
-            content = self._graph(pattern, self.character, part.origin)
-            return Concat((quote, content, quote)) if content else None
-        body = Repeat(self.character(ANY, part.origin), part.least, part.most, part.origin)
-        return Concat((quote, body, quote))
+        return self.quoted(part, without, '"', self.character)
+
+    def quoted(
+        self, part: Texts, without: tuple[str, ...], mark: str, character: Callable[[Ranges, Origin], Pattern]
+    ) -> Pattern | None:
+        """Return a set of strings between quotes, but those left out; None where there is none."""
+        quote = spelling.text(mark, part.origin)
+        if not part.parts and not without:
+            body = Repeat(character(ANY, part.origin), part.least, part.most, part.origin)
+            return Concat((quote, body, quote))
+        pattern = part.pattern()
+        if without:
+            names = spelling.union([texts.literal(name, part.origin) for name in without])
+            pattern = texts.meet((pattern, Complement(names, part.origin)), part.origin)
+        content = self.graph(pattern, character, part.origin)
+        return Concat((quote, content, quote)) if content else None
 
     def text(self, content: str, origin: Origin) -> Pattern:
         """Return how one string is written."""
@@ -133,10 +145,11 @@ class Writer:
         """Return how a character inside a string is written."""
         return spelling.character(ranges, origin)
 
-    def _graph(self, pattern: Pattern, spell: object, origin: Origin) -> Pattern | None:
+    def graph(self, pattern: Pattern, spell: Callable[[Ranges, Origin], Pattern], origin: Origin) -> Pattern | None:
+        """Return the automaton of a set of texts; None where it is empty."""
         try:
             if texts.is_empty(pattern):
                 return None
-            return texts.graph(pattern, spell, origin)  # type: ignore[arg-type]
+            return texts.graph(pattern, spell, origin)
         except OverBudgetError as error:
             raise texts.too_large(error, self.expansion.schemas.document, origin) from error
