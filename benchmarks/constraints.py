@@ -112,7 +112,51 @@ def bugs(data: Path) -> Iterator[Tally]:
     yield tally
 
 
-CORPORA = {"bugs": bugs, "suite": suite, "bench": bench}
+def calls(data: Path) -> Iterator[Tally]:
+    """Run BFCL's lists of functions with their ground truths, in both call syntaxes."""
+    tally = Tally()
+    for case in lines(data / "bfcl" / "live.jsonl") + lines(data / "bfcl" / "nonlive.jsonl"):
+        for syntax in ("json", "python"):
+            truths = [written(call, syntax) for truth in case["ground_truth"] for call in possible(case, truth)]
+            make = lambda case=case, syntax=syntax: constraints.read("tools", case["functions"], call_syntax=syntax)  # noqa: E731
+            judge(tally, f"{case['id']} {syntax}", make, truths, [])
+    yield tally
+
+
+def possible(case: dict[str, Any], truth: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return a call that a ground truth lists, its arguments in the order of the function; an empty text leaves one out."""
+    ((name, listed),) = truth.items()
+    function = next(f for f in case["functions"] if f["name"] == name)
+    order = list(function["parameters"].get("properties", {}))
+    chosen = {key: first(values) for key, values in listed.items() if "" not in values or len(values) == 1}
+    keys = sorted((k for k in chosen if chosen[k] != ""), key=lambda k: order.index(k) if k in order else len(order))
+    return [(name, {key: chosen[key] for key in keys})]
+
+
+def first(values: list[Any]) -> Any:
+    """Return the first of the values that a ground truth allows, nested ones likewise."""
+    value = values[0]
+    if isinstance(value, dict):
+        return {key: first(inner) if isinstance(inner, list) else inner for key, inner in value.items()}
+    if isinstance(value, list):
+        nested = all(isinstance(item, dict) for item in value) and bool(value)
+        return (
+            [{k: first(v) if isinstance(v, list) else v for k, v in item.items()} for item in value]
+            if nested
+            else value
+        )
+    return value
+
+
+def written(call: tuple[str, dict[str, Any]], syntax: str) -> str:
+    """Write a call."""
+    name, arguments = call
+    if syntax == "json":
+        return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+
+CORPORA = {"bugs": bugs, "suite": suite, "bench": bench, "bfcl": calls}
 
 
 def main() -> None:

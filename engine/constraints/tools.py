@@ -249,7 +249,7 @@ class _Arguments(Writer):
     def text(self, content: str, origin: Origin) -> Pattern:
         if not content.isidentifier() or keyword.iskeyword(content):
             raise ConfigError(
-                f"The argument {content!r} at {origin.pointer} is no name in Python, so no call can be written with it.",
+                f"The argument {content!r} at {origin.pointer} is no name in Python, so it can't be called with it.",
                 "Rename it, or use the call syntax json.",
                 self.expansion.schemas.document.place(origin.pointer or ""),
             )
