@@ -124,7 +124,7 @@ def calls(data: Path) -> Iterator[Tally]:
 
 
 def possible(case: dict[str, Any], truth: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return a call that a ground truth lists, its arguments in the order of the function; an empty text leaves one out."""
+    """Return a call that a ground truth lists, its arguments in the function's order; an empty text leaves one out."""
     ((name, listed),) = truth.items()
     function = next(f for f in case["functions"] if f["name"] == name)
     order = list(function["parameters"].get("properties", {}))
@@ -135,7 +135,7 @@ def possible(case: dict[str, Any], truth: dict[str, Any]) -> list[tuple[str, dic
 
 def first(values: list[Any]) -> Any:
     """Return the first of the values that a ground truth allows, nested ones likewise."""
-    value = values[0]
+    value = values[0] if values else []
     if isinstance(value, dict):
         return {key: first(inner) if isinstance(inner, list) else inner for key, inner in value.items()}
     if isinstance(value, list):
