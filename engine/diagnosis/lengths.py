@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from engine.trace import Config
     from engine.vocabulary import Vocabulary
 
-LOOKED_BEYOND = 256
+LOOKED_BEYOND = 64
 """Lengths beyond the canvas that are looked at for one that is accepted."""
 SHOWN_TOKENS = 300
 """Tokens of a class that are looked at for one that reads well."""

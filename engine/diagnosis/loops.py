@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _QUANTIFIER = re.compile(r"(?:\*|\+|\{(\d*),\})\??$")
 _COUNTED = re.compile(r"\{(\d*),(\d*)\}\??$")
-MOST_COPIES = 64
+MOST_COPIES = 32
 """The largest bound that is offered: each copy takes its own states."""
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def findings(subject: Subject) -> list[Finding]:
     """Find the pins that contradict the constraint together; nothing where they and the bans leave a completion."""
     config, automaton = subject.config, subject.automaton
+    if not config.pins and not config.bans:
+        return []
     found = support.conflict(automaton, config.length, config.pins, config.bans)
     if found is None:
         return []

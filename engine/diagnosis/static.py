@@ -49,6 +49,14 @@ def findings(config: Config, vocabulary: Vocabulary) -> tuple[Finding, ...]:
     return tuple(_with_remedies(finding, found, config, vocabulary, subject) for finding in ranked(found))
 
 
+def of_subject(subject: Subject) -> tuple[Finding, ...]:
+    """Diagnose a configuration whose constraint is compiled already, as `findings` does."""
+    found = [*_of_constraint(subject), *_on_canvas(subject)]
+    return tuple(
+        _with_remedies(finding, found, subject.config, subject.vocabulary, subject) for finding in ranked(found)
+    )
+
+
 def ranked(found: Iterable[Finding]) -> list[Finding]:
     """Sort by severity, then by what explains most."""
     return sorted(found, key=lambda finding: (SEVERITIES.index(finding.severity), _order(finding.code)))
@@ -70,13 +78,19 @@ def _compiled(config: Config, vocabulary: Vocabulary) -> tuple[list[Finding], Su
             return [*found, empty.finding(constraint)], None
     except SizeError as error:
         return [*found, refusal(error)], None
-    found += constraint.automaton.findings
-    found += gaps.findings(constraint, vocabulary)
     try:
         subject = Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
     except EmptyLanguageError as error:
-        return (found if any(f.code == "vocabulary" for f in found) else [*found, refusal(error)]), None
-    return [*found, *_size(constraint), *loops.findings(subject)], subject
+        missing = gaps.findings(constraint, vocabulary)
+        return [*found, *(missing or [refusal(error)])], None
+    return _of_constraint(subject), subject
+
+
+def _of_constraint(subject: Subject) -> list[Finding]:
+    """Say what a compiled constraint asks of this vocabulary, whatever the canvas."""
+    constraint = subject.constraint
+    known = [*constraint.findings, *constraint.automaton.findings]
+    return [*known, *gaps.findings(constraint, subject.vocabulary), *_size(constraint), *loops.findings(subject)]
 
 
 def _on_canvas(subject: Subject) -> list[Finding]:

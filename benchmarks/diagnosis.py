@@ -1,0 +1,100 @@
+"""`python -m benchmarks.diagnosis`: milliseconds that a diagnosis takes, against what a person waits for.
+
+The bars are absolute: there is no peer that computes the same. CPU time on one thread, the least of several repeats.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import cases
+from benchmarks.timing import cpu_ms, machine
+from engine import models, token_automaton
+from engine.constraints import read
+from engine.decode import denoise
+from engine.diagnosis import conflict, dynamic, static
+from engine.diagnosis.subject import Subject
+from engine.token_automaton import TokenAutomaton
+from engine.trace import Config, Header, Trace
+from engine.vocabulary import Vocabulary
+
+
+class Random:
+    """A model whose logits are noise: what is diagnosed is as wrong as it can be."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.name, self.vocabulary, self.facts = "random", vocabulary, {"name": "random"}
+        self._rng = np.random.default_rng(0)
+
+    def encode_prompt(self, prompt: str) -> np.ndarray:
+        """Return no tokens."""
+        return np.zeros(0, np.int32)
+
+    def encode(self, text: str) -> np.ndarray:
+        """Return no tokens."""
+        return np.zeros(0, np.int32)
+
+    def logits(self, prompt_ids: np.ndarray, canvas: np.ndarray, step: int) -> np.ndarray:
+        """Return float32 `[length vocab]`."""
+        return self._rng.normal(size=(canvas.size, self.vocabulary.size)).astype(np.float32) * 3
+
+
+def least(function: object, repeats: int) -> float:
+    """Return the least CPU time of some repeats, in milliseconds."""
+    return min(cpu_ms(function) for _ in range(repeats))  # type: ignore[arg-type]
+
+
+def config(length: int, **settings: object) -> Config:
+    """Return a run under the function call."""
+    return Config("", "regex", cases.function_call(), length=length, steps=length, block_length=length, **settings)  # type: ignore[arg-type]
+
+
+def record(vocabulary: Vocabulary, automaton: TokenAutomaton, length: int, sampler: str) -> Trace:
+    """Denoise random logits under the function call."""
+    asked = config(length, temperature=1.0, sampler=sampler)
+    model = Random(vocabulary)
+    header = Header(asked, model.facts, vocabulary, automaton)
+    return Trace(header, tuple(denoise(model, automaton, asked)))
+
+
+def main(
+    quick: Annotated[bool, typer.Option(help="Shorter canvases and fewer repeats.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Time the diagnosis of a five-parameter function call."""
+    length, repeats = (64, 3) if quick else (256, 7)
+    vocabulary = models.load("embedded").vocabulary
+    constraint = read("regex", cases.function_call())
+    automaton = token_automaton.compile(constraint, vocabulary)
+    subject = Subject(config(length), vocabulary, constraint, automaton)
+    exact = record(vocabulary, automaton, length, "midpoint")
+    failed = record(vocabulary, automaton, length, "independent")
+    canvas = conflict.canvas_of(automaton, failed.canvas, vocabulary.mask_id)
+    sizes = {"length": length, "states": automaton.states, "vocabulary": vocabulary.size}
+    rows = [
+        ("static findings, constraint compiled", least(lambda: static.of_subject(subject), repeats), 100.0),
+        ("findings of an exact run", least(lambda: dynamic.findings(exact), repeats), 500.0),
+        ("findings of an unconstrained run", least(lambda: dynamic.findings(failed), repeats), 500.0),
+        ("minimal conflict of a full canvas", least(lambda: conflict.minimal_conflict(canvas), repeats), 200.0),
+    ]
+    if as_json:
+        listed = [{"what": what, "ms": ms, "bar_ms": bar, "holds": ms <= bar} for what, ms, bar in rows]
+        sys.stdout.write(json.dumps({"machine": machine(), "sizes": sizes, "rows": listed}) + "\n")
+        return
+    table = Table(title=", ".join(f"{name} {size:,}" for name, size in sizes.items()))
+    for column in ("what", "ms", "bar", ""):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    for what, ms, bar in rows:
+        table.add_row(what, f"{ms:.1f}", f"{bar:g}", "holds" if ms <= bar else "missed")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)
