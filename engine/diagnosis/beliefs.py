@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.inference import kernels
+from engine.inference.wide import BASE_LOG, to_log
 
 if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
@@ -32,8 +33,8 @@ class Beliefs:
         edges, log_mass = self.automaton.edges, self.log_class_mass.astype(np.float64)
         possible = log_mass > -np.inf
         finite = np.where(possible, log_mass, 0.0)
-        exponent = np.rint(finite / kernels.BASE_LOG)
-        mass = np.where(possible, np.exp(finite - exponent * kernels.BASE_LOG), 0.0)
+        exponent = np.rint(finite / BASE_LOG)
+        mass = np.where(possible, np.exp(finite - exponent * BASE_LOG), 0.0)
         exponent = np.where(possible, exponent, -(2**30)).astype(np.int32)
         found = kernels.label_masses(mass, exponent, edges.label_ptr, edges.label_class)
         return found[0], found[1]
@@ -41,7 +42,7 @@ class Beliefs:
     @cached_property
     def log_label_mass(self) -> np.ndarray:
         """float64 `[length labels]`."""
-        return kernels.to_log(*self._labels)
+        return to_log(*self._labels)
 
     @cached_property
     def live(self) -> tuple[np.ndarray, np.ndarray]:
@@ -61,18 +62,17 @@ class Beliefs:
     @cached_property
     def log_forward(self) -> np.ndarray:
         """float64 `[boundaries states]`: log mass of all ways from the start; `-inf` where not live."""
-        edges = self.automaton.edges
-        return self._dense(*kernels.forward(edges.ptr, edges.target, edges.label, *self.live, *self._labels))
+        return self._dense(*kernels.forward(self.automaton.edges.into, *self.live, *self._labels))
 
     def _backward(self, live_ptr: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         edges = self.automaton.edges
-        found = kernels.backward(edges.ptr, edges.target, edges.label, live_ptr, live, *self._labels)
+        found = kernels.backward((edges.ptr, edges.target, edges.label), live_ptr, live, *self._labels)
         return found[0], found[1]
 
     def _dense(self, mass: np.ndarray, exponent: np.ndarray) -> np.ndarray:
         live_ptr, live = self.live
         out = np.full((live_ptr.size - 1, self.automaton.states), -np.inf)
-        out[np.repeat(np.arange(live_ptr.size - 1), np.diff(live_ptr)), live] = kernels.to_log(mass, exponent)
+        out[np.repeat(np.arange(live_ptr.size - 1), np.diff(live_ptr)), live] = to_log(mass, exponent)
         return out
 
     @property
@@ -95,7 +95,7 @@ class Beliefs:
             return -np.inf
         boundary = np.repeat(np.arange(live_ptr.size - 1), np.diff(live_ptr))[kept]
         mass, exponent = self._backward(np.searchsorted(boundary, np.arange(live_ptr.size)), live[kept])
-        return float(kernels.to_log(mass[:1], exponent[:1])[0])
+        return float(to_log(mass[:1], exponent[:1])[0])
 
     def losses(self) -> np.ndarray:
         """Divide the loss of the log partition over positions and states.
