@@ -6,7 +6,6 @@ changes is the law of the draw. Mf and Mar are both computed at every step, whic
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import numpy as np
 
 from engine import noise, remasking
 from engine.errors import EmptyLanguageError
-from engine.inference import chain, midpoint, tokens
+from engine.inference import chain, lookahead, midpoint, paths, tokens
 from engine.inference.potential import Potential, potential
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 EXACT = ("midpoint", "tree", "chain", "map")
 """Samplers of the constrained posterior."""
-BASELINES = ("independent", "local", "reject")
+BASELINES = ("independent", "local", "reject", "lookahead")
 """Samplers that exist to be seen failing (`method.md`, section 7)."""
 MEAN_FIELD_BYTES = 64 << 20
 """A run keeps its mean fields while `steps · length · vocab` float32 numbers fit in this."""
@@ -162,6 +161,7 @@ class _Draw:
     path: np.ndarray
     midpoints: Midpoints | None = None
     tries: int = 1
+    paths: paths.Corrected | None = None
 
 
 def _record(
@@ -172,6 +172,7 @@ def _record(
     model_ms: float,
     urgent: Mapping[int, bool] | None = None,
     draw: _Draw | None = None,
+    committed: np.ndarray | None = None,
 ) -> StepRecord:
     """Do one step's inference, draw and choice, and write all of it down."""
     started = time.perf_counter()
@@ -192,6 +193,8 @@ def _record(
         )
         for c in (confidence_mf, confidence_mar)
     )
+    if committed is None:
+        committed = committed_mar if config.confidence == "mar" else committed_mf
     top_states = min(state.automaton.states, TOP_STATES)
     state_ids, state_probability, live = chain.top_states(found, messages, top_states)
     midpoints = draw.midpoints or _no_midpoints(length, min(state.automaton.states, TOP_MIDPOINT_STATES))
@@ -200,7 +203,7 @@ def _record(
         canvas=state.canvas,
         drawn=draw.tokens,
         path=draw.path,
-        committed=committed_mar if config.confidence == "mar" else committed_mf,
+        committed=committed,
         committed_mf=committed_mf,
         committed_mar=committed_mar,
         confidence_mf=confidence_mf,
@@ -228,7 +231,25 @@ def _record(
         engine_ms=np.asarray(1e3 * (time.perf_counter() - started)),
         log_mean_field=kept,
         filter_lifted=np.asarray(lifted),
+        log_partition_after=np.asarray(chain.log_partition_after(found, committed, draw.tokens)),
+        **_of_paths(state.automaton, draw),
     )
+
+
+def _of_paths(automaton: TokenAutomaton, draw: _Draw) -> dict[str, np.ndarray]:
+    """Return what a step records of the paths of its draw."""
+    if automaton.deterministic:
+        return {}
+    found = draw.paths
+    if found is None:
+        counted = paths.log_paths(automaton, _classes(automaton, draw.tokens)[None])
+        return {"log_paths": np.asarray(counted[0])}
+    return {
+        "log_paths": np.asarray(found.log_paths),
+        "paths_kept": np.asarray(found.kept / found.tries),
+        "inverse_paths": np.asarray(found.inverse_paths),
+        "path_weighted": np.asarray(found.path_weighted),
+    }
 
 
 def _pressed(confidence: np.ndarray, count: int, urgent: Mapping[int, bool] | None) -> tuple[np.ndarray, int]:
@@ -258,8 +279,8 @@ def again(record: StepRecord, logits: np.ndarray, header: Header, step: int, mod
     state = _Step(logits, record.canvas, header.vocabulary, header.automaton, config, step)
     draw = _Draw(record.drawn, header.automaton.path(record.drawn.tolist()), tries=int(record.tries))
     keep = record.log_mean_field is not None
-    read = _record(state, block_stop, int(record.committed.sum()), keep, model_ms, draw=draw)
-    return dataclasses.replace(read, committed=record.committed)
+    count = int(record.committed.sum())
+    return _record(state, block_stop, count, keep, model_ms, draw=draw, committed=record.committed)
 
 
 def _drawn_from(state: _Step) -> tuple[tuple[Potential, Messages, Marginals], bool]:
@@ -321,6 +342,9 @@ def _late_ids(state: _Step) -> list[int]:
 def _draw(state: _Step, found: Potential, messages: Messages, marginals: Marginals) -> _Draw:
     """Draw one joint sequence by the run's sampler; temperature 0 takes the best one."""
     sampler, config = state.config.sampler, state.config
+    if sampler == "lookahead":
+        drawn, checked = lookahead.draw(found, config.seed, state.number, config.temperature > 0)
+        return _Draw(drawn, state.automaton.path(drawn.tolist()), tries=checked)
     if sampler in BASELINES:
         return _draw_baseline(state, found, marginals)
     if not messages.possible:
@@ -331,6 +355,10 @@ def _draw(state: _Step, found: Potential, messages: Messages, marginals: Margina
     top = min(state.automaton.states, TOP_MIDPOINT_STATES)
     best = chain.best(found) if sampler == "map" or config.temperature == 0 else None
     forced = None if best is None else best[1]
+    counted = None
+    if best is None and not state.automaton.deterministic:
+        counted = paths.corrected(found, messages, config.seed, state.number, config.path_tries)
+        forced = counted.path
     midpoints = None
     if sampler == "midpoint":
         midpoints = midpoint.draw(found, messages, config.seed, state.number, top, forced)
@@ -341,6 +369,8 @@ def _draw(state: _Step, found: Potential, messages: Messages, marginals: Margina
         midpoints = tree.draw(found, config.seed, state.number, top, forced)
     if best is not None:
         return _Draw(best[0], best[1], midpoints)
+    if counted is not None:
+        return _Draw(counted.tokens, counted.path, midpoints, counted.tries, counted)
     path = midpoints.path if midpoints else chain.draw(found, messages, config.seed, state.number)
     return _Draw(chain.draw_tokens(found, path, config.seed, state.number), path, midpoints)
 

@@ -10,11 +10,16 @@ import numpy as np
 from numba import njit
 
 STATE = 0
-"""Stream of the states: index = position for `chain`, boundary for `tree` and `midpoint`."""
+"""Stream of the states: index = position for `chain`, boundary for `tree` and `midpoint`.
+
+Draw `n` of many has the indices from `n · length` on, here and in `TOKEN`.
+"""
 TOKEN = 1
 """Stream of the tokens, index = position."""
 REMASKING = 2
 """Stream of the `random` confidence, index = position."""
+PATHS = 2**32
+"""Stream of what the correction of paths keeps, index = draw; behind every try of `reject`."""
 GUMBEL = 3
 """First stream of independent draws; try `n` of `reject` uses `GUMBEL + n`, index = position · vocab + token."""
 

@@ -137,6 +137,7 @@ def _check_numbers(config: Config) -> None:
         ("factor", 1e-9, 1e6, "Choose a positive factor, as 1."),
         ("cfg_scale", 0, 1e3, "Choose 0 for no guidance."),
         ("reject_budget", 1, 1 << 20, "Choose a number of draws."),
+        ("path_tries", 0, 1 << 16, "Choose a number of draws, or 0 to leave them weighted by paths."),
     )
     for name, low, high, remedy in limits:
         value = getattr(config, name)

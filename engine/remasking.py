@@ -83,6 +83,8 @@ CONFIDENCES = {
     "factor": low_confidence,
 }
 NAMES = tuple(CONFIDENCES)
+OF_THE_DRAW = ("low_confidence", "maskgit_plus", "threshold", "factor")
+"""Names whose choice of positions depends on the tokens that were drawn there."""
 DREAM = ("origin", "maskgit_plus", "topk_margin", "entropy")
 """Names of Dream: its schedule, and confidences on the tempered and filtered distribution."""
 

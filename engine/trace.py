@@ -71,6 +71,8 @@ class Config:
         reject_budget: joint draws a step that `reject` may use.
         pins: (position, token id) pairs that are committed before the first step.
         bans: (position, token id) pairs that the mean field is without, at every step.
+        path_tries: joint draws a step with which the number of paths of a nondeterministic automaton is corrected for;
+            0 leaves draws weighted by their paths.
     """
 
     prompt: str
@@ -97,6 +99,7 @@ class Config:
     logits_eos_inf: bool = False
     confidence_eos_eot_inf: bool = False
     upstream_bugs: bool = False
+    path_tries: int = 64
 
     @property
     def parallel(self) -> bool:
@@ -209,6 +212,13 @@ class StepRecord:
         filter_lifted: bool scalar; top-p and top-k left no accepted completion, so that this step drew from the
             unfiltered mean field.
         log_mean_field: float32 `[masked vocab]` at temperature 1, or None where it would pass the budget.
+        log_partition_after: float64 scalar, `log_partition` of the same mean field once the step's commits stand, by
+            paths too where the automaton is nondeterministic; NaN in traces of version 1.
+        log_paths: float64 scalar, log number of accepting paths of `drawn`; 0 where the automaton is deterministic.
+        paths_kept: float64 scalar, share of the `tries` that the correction of paths kept; NaN without correction.
+        inverse_paths: float64 scalar, mean of `1 / paths` over the tries: `log_partition + log inverse_paths` estimates
+            the log probability that a draw of `p` is accepted; 1 where the automaton is deterministic.
+        path_weighted: bool scalar; the draw counts a sequence once for each of its paths, since no try was kept.
     """
 
     canvas: np.ndarray
@@ -242,6 +252,11 @@ class StepRecord:
     engine_ms: np.ndarray
     log_mean_field: np.ndarray | None = None
     filter_lifted: np.ndarray = field(default_factory=lambda: np.asarray(False))
+    log_partition_after: np.ndarray = field(default_factory=lambda: np.asarray(np.nan))
+    log_paths: np.ndarray = field(default_factory=lambda: np.asarray(0.0))
+    paths_kept: np.ndarray = field(default_factory=lambda: np.asarray(np.nan))
+    inverse_paths: np.ndarray = field(default_factory=lambda: np.asarray(1.0))
+    path_weighted: np.ndarray = field(default_factory=lambda: np.asarray(False))
 
     @property
     def canvas_after(self) -> np.ndarray:
@@ -281,6 +296,11 @@ _AXES: dict[str, tuple[str, tuple[str, ...]]] = {
     "engine_ms": ("<f8", ()),
     "log_mean_field": ("<f4", ("masked", "vocab")),
     "filter_lifted": ("|b1", ()),
+    "log_partition_after": ("<f8", ()),
+    "log_paths": ("<f8", ()),
+    "paths_kept": ("<f8", ()),
+    "inverse_paths": ("<f8", ()),
+    "path_weighted": ("|b1", ()),
 }
 """Field -> dtype on disk and axes; the one description that saving, loading and validation share."""
 

@@ -110,7 +110,7 @@ ENGINE_LAYERS = (
     ("engine.token_automaton",),
     ("engine.trace",),
     ("engine.inference", "engine.remasking", "engine.models"),
-    ("engine.decode", "engine.breakpoints", "engine.comparison"),
+    ("engine.decode", "engine.trajectory", "engine.breakpoints", "engine.comparison"),
     ("engine.preparation",),
     ("engine.diagnosis",),
     ("engine.debugger",),

@@ -79,6 +79,17 @@ def messages(potential: Potential) -> Messages:
     return Messages(*potential.live, f, fk, b, bk, log_partition)
 
 
+def log_partition_after(potential: Potential, committed: np.ndarray, tokens: np.ndarray) -> float:
+    """Return the log partition of the same mean field once more tokens stand.
+
+    Args:
+        potential: of the canvas before.
+        committed: bool `[length]`, where they stand.
+        tokens: int32 `[length]`.
+    """
+    return messages(potential.committed(committed, tokens)).log_partition
+
+
 def marginals(potential: Potential, messages: Messages) -> Marginals:
     """Return the posterior of the tokens, by class (`method.md`, section 2)."""
     edges, shape = potential.automaton.edges, potential.mass.shape

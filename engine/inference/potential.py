@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from engine.errors import ModelError
 from engine.inference import kernels, tokens
 from engine.inference.filtering import keep_top
+from engine.inference.wide import NEVER
 
 if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
@@ -72,6 +73,18 @@ class Potential:
             automaton.accepting,
             self.labels[0] > 0,
         )
+
+    def committed(self, where: np.ndarray, tokens: np.ndarray) -> Potential:
+        """Return the factors with point masses on `tokens` `[length]` at the positions `where`, bool `[length]`.
+
+        Only what messages need is changed, the masses of classes.
+        """
+        mass, exponent = self.mass.copy(), self.exponent.copy()
+        mass[where], exponent[where] = 0.0, NEVER
+        known = np.flatnonzero(where & (tokens < self.automaton.token_class.size))
+        mass[known, self.automaton.token_class[tokens[known]]] = 1.0
+        exponent[known, self.automaton.token_class[tokens[known]]] = 0
+        return replace(self, canvas=np.where(where, tokens, self.canvas), mass=mass, exponent=exponent)
 
     def all_log_mean_field(self) -> np.ndarray:
         """Return float32 `[rows vocab]`: the whole log mean field of the masked positions."""
