@@ -239,9 +239,9 @@ def pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tupl
     """
     placed: dict[int, int] = {}
     for position, text in sorted(pins.items()):
-        token_ids = denoiser.encode(text).tolist()
-        if not token_ids:
+        if not text:
             raise PinError(f"The pin at position {position} has no text.", "Write it as POSITION=TEXT.")
+        token_ids = _spelled(denoiser, text, first=position == 0)
         if position < 0 or position + len(token_ids) > length:
             raise PinError(
                 f"The pin {text!r} takes the positions {position} to {position + len(token_ids) - 1}, and the canvas "
@@ -253,6 +253,18 @@ def pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tupl
                 raise PinError(f"Two pins meet at position {i}.", "Move one of them.")
             placed[i] = token_id
     return tuple(sorted(placed.items()))
+
+
+def _spelled(denoiser: Denoiser, text: str, *, first: bool) -> list[int]:
+    """Return the tokenizer's own tokens for a text, or the fewest where those write something else there."""
+    vocabulary, data = denoiser.vocabulary, text.encode()
+    own: list[int] = denoiser.encode(text).tolist()
+    if vocabulary.data(own, first=first) == data:
+        return own
+    found = vocabulary.spell(data, first=first)
+    if found is None:
+        raise PinError(f"No sequence of this model's tokens writes the pin {text!r}.", "Pin another text.")
+    return found
 
 
 def check_placed(header: Header, placed: Sequence[tuple[int, int]], what: str = "pinned") -> None:

@@ -188,7 +188,11 @@ def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
         moves.insert(0, (source[:0], target[:0]))
         token_class = token_class + 1
     token_class = token_class.astype(np.int32)
-    accepting = automaton.accepting
+    accepting, start, spans = automaton.accepting, automaton.start, _state_spans(automaton)
+    if vocabulary.first_bytes:
+        token_class, moves = _with_first(vocabulary, token_class, moves, start, accepting.size)
+        accepting, spans = np.append(accepting, accepting[start]), (*spans, spans[start])
+        start = accepting.size - 1
     end = -1
     if vocabulary.eos_ids:
         end = accepting.size
@@ -196,9 +200,41 @@ def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
         moves.append((sources, np.full_like(sources, end)))
         token_class[list(vocabulary.eos_ids)] = len(moves) - 1
         accepting = np.append(accepting, True)
-    spans = _state_spans(automaton)
     spans += ((),) * (accepting.size - len(spans))
-    return _trimmed(token_class, moves, automaton.start, end, accepting, spans, constraint)
+    return _trimmed(token_class, moves, start, end, accepting, spans, constraint)
+
+
+def _with_first(
+    vocabulary: Vocabulary,
+    token_class: np.ndarray,
+    moves: list[tuple[np.ndarray, np.ndarray]],
+    start: int,
+    first: int,
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """Add the state `first`, which nothing leads to, and from it the moves of what tokens write at the first position.
+
+    Args:
+        vocabulary: whose `first_bytes` are meant.
+        token_class: class of each token, and behind them of each entry of `first_bytes`.
+        moves: of each class.
+        start: the start state so far.
+        first: number of the new state, past all others.
+
+    Returns:
+        The class of each token, and the moves of each class.
+    """
+    ids = np.asarray([token_id for token_id, _ in vocabulary.first_bytes])
+    at_first = token_class[: vocabulary.size].copy()
+    at_first[ids] = token_class[vocabulary.size :]
+    # A token that writes nothing there moves to where the text begins.
+    at_first[[token_id for token_id, data in vocabulary.first_bytes if not data]] = -1
+    pairs, classes = np.unique(np.stack([token_class[: vocabulary.size], at_first]), axis=1, return_inverse=True)
+    joined = []
+    for later, begin in pairs.T.tolist():
+        source, target = moves[later]
+        begun = np.asarray([start]) if begin < 0 else moves[begin][1][moves[begin][0] == start]
+        joined.append((np.append(source, np.full_like(begun, first)), np.append(target, begun)))
+    return classes.reshape(-1).astype(np.int32), [(s.astype(np.int32), t.astype(np.int32)) for s, t in joined]
 
 
 def everything(vocabulary: Vocabulary) -> TokenAutomaton:

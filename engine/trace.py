@@ -522,6 +522,7 @@ def _header_body(header: Header) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     arrays["prompt_ids"] = header.prompt_ids
     arrays["token_lengths"] = np.asarray(lengths, "<i4")
     arrays["token_data"] = np.frombuffer(b"".join(data or b"" for data in tokens), np.uint8)
+    arrays |= _first_arrays(header.vocabulary)
     return meta, arrays
 
 
@@ -539,7 +540,8 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Header
             None if length < 0 else data[end - length : end]
             for length, end in zip(arrays["token_lengths"].tolist(), ends.tolist(), strict=True)
         )
-        vocabulary = Vocabulary(tokens, tuple(meta["eos_ids"]), int(meta["mask_id"]))
+        first = _first_bytes(arrays, len(tokens))
+        vocabulary = Vocabulary(tokens, tuple(meta["eos_ids"]), int(meta["mask_id"]), first)
         automaton = TokenAutomaton(
             start=int(meta["start"]),
             end=int(meta["end"]),
@@ -555,6 +557,27 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Header
             "Open a trace that Denoiscope wrote.",
         ) from error
     return header
+
+
+def _first_arrays(vocabulary: Vocabulary) -> dict[str, np.ndarray]:
+    pairs = vocabulary.first_bytes
+    return {
+        "first_ids": np.asarray([i for i, _ in pairs], "<i4"),
+        "first_lengths": np.asarray([len(data) for _, data in pairs], "<i4"),
+        "first_data": np.frombuffer(b"".join(data for _, data in pairs), np.uint8),
+    }
+
+
+def _first_bytes(arrays: Mapping[str, np.ndarray], size: int) -> tuple[tuple[int, bytes], ...]:
+    """Return `Vocabulary.first_bytes`; a file that has none says so by having no such array."""
+    if "first_ids" not in arrays:
+        return ()
+    ids, lengths, data = arrays["first_ids"], arrays["first_lengths"], arrays["first_data"].tobytes()
+    if not _within(ids, size) or not _within(lengths, len(data) + 1):
+        raise ValueError("its first bytes name tokens that are not there")
+    ends = np.cumsum(lengths).tolist()
+    pairs = zip(ids.tolist(), lengths.tolist(), ends, strict=True)
+    return tuple((i, data[end - length : end]) for i, length, end in pairs)
 
 
 def _config(values: Mapping[str, Any]) -> Config:

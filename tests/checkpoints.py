@@ -7,13 +7,19 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import (
+    BertConfig,
+    BertForMaskedLM,
     LlamaConfig,
     LlamaForCausalLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
+    RobertaConfig,
+    RobertaForMaskedLM,
 )
 
 TEXT = [
@@ -154,4 +160,89 @@ def dream(folder: Path, seed: int = 0, *, extra: int = 6, **changes) -> Path:
         )
     )  # fmt: skip
     save_file(dict(scaled(same, seed).state_dict()), folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def word_piece(*, cleanup: bool = True) -> PreTrainedTokenizerFast:
+    """BERT's kind of tokenizer."""
+    raw = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    raw.normalizer = normalizers.BertNormalizer(lowercase=True)
+    raw.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    raw.decoder = decoders.WordPiece(cleanup=cleanup)
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    raw.train_from_iterator(
+        TEXT * 3, trainers.WordPieceTrainer(vocab_size=140, special_tokens=specials, show_progress=False)
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=raw, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        mask_token="[MASK]",
+    )  # fmt: skip
+
+
+def sentence_piece(*, strip: bool) -> PreTrainedTokenizerFast:
+    """Llama 2's kind (`strip`): marks replaced, bytes fallen back to, one space stripped; or T5's, by Metaspace."""
+    specials = ["<unk>", "<s>", "</s>", "<mask>"]
+    if strip:
+        raw = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+        raw.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        raw.decoder = decoders.Sequence(
+            [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        )
+        specials += [f"<0x{n:02X}>" for n in range(256)]
+        trainer = trainers.BpeTrainer(vocab_size=380, special_tokens=specials, show_progress=False)
+        raw.train_from_iterator([f"▁{text}".replace(" ", "▁") for text in TEXT * 3], trainer)
+        state = json.loads(raw.to_str())
+        state["added_tokens"] = state["added_tokens"][:4]  # the bytes are tokens like any other
+        raw = Tokenizer.from_str(json.dumps(state))
+    else:
+        raw = Tokenizer(models.Unigram())
+        raw.pre_tokenizer = pre_tokenizers.Metaspace()
+        raw.decoder = decoders.Metaspace()
+        raw.train_from_iterator(
+            TEXT * 3,
+            trainers.UnigramTrainer(vocab_size=120, special_tokens=specials, unk_token="<unk>", show_progress=False),
+        )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=raw, unk_token="<unk>", bos_token="<s>", eos_token="</s>", mask_token="<mask>"
+    )
+
+
+def bert(folder: Path, seed: int = 0) -> Path:
+    tokenizer = word_piece()
+    tokenizer.save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=64,
+    )  # fmt: skip
+    scaled(BertForMaskedLM(config), seed).save_pretrained(folder)
+    return folder
+
+
+def modern_bert(folder: Path, seed: int = 0) -> Path:
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=byte_level(specials), pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
+        sep_token="[SEP]", mask_token="[MASK]",
+    )  # fmt: skip
+    tokenizer.save_pretrained(folder)
+    config = ModernBertConfig(
+        vocab_size=len(tokenizer) + 3, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=64, pad_token_id=0, cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3,
+    )  # fmt: skip
+    scaled(ModernBertForMaskedLM(config), seed).save_pretrained(folder)
+    return folder
+
+
+def roberta(folder: Path, seed: int = 0) -> Path:
+    specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=byte_level(specials), pad_token="<pad>", unk_token="<unk>", cls_token="<s>", sep_token="</s>",
+        bos_token="<s>", eos_token="</s>", mask_token="<mask>",
+    )  # fmt: skip
+    tokenizer.save_pretrained(folder)
+    config = RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=64,
+    )  # fmt: skip
+    scaled(RobertaForMaskedLM(config), seed).save_pretrained(folder)
     return folder

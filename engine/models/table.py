@@ -54,15 +54,7 @@ class Table:
         Raises:
             ModelError: no sequence of its tokens writes the text.
         """
-        data = text.encode()
-        best: list[list[int] | None] = [[], *([None] * len(data))]
-        for stop in range(1, len(data) + 1):
-            for token_id, written in enumerate(self.vocabulary.token_bytes):
-                if written and data[:stop].endswith(written):
-                    before = best[stop - len(written)]
-                    if before is not None and (best[stop] is None or len(before) + 1 < len(best[stop] or ())):
-                        best[stop] = [*before, token_id]
-        found = best[len(data)]
+        found = self.vocabulary.spell(text.encode())
         if found is None:
             raise ModelError(
                 f"No sequence of this table's tokens writes {text!r}.",
