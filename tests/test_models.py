@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib.machinery
 import json
+import sys
+import types
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
-from engine import models
+from engine import decode, models, preparation, token_automaton
+from engine.__main__ import main
+from engine.errors import ConfigError, ModelError
+from engine.models import loading
 from engine.models.architecture import Options
+from engine.models.pretrained import check_rotary
+from engine.trace import Config
 from tests import checkpoints
+from tests.test_decode import llada_greedy
+from tests.test_remasking import dream_greedy
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +157,236 @@ def test_special_ids_and_ids_above_the_tokenizer_are_dead_and_the_padding_eos_co
         assert all(data is None for data in vocabulary.token_bytes[len(denoiser.tokenizer) :])
         assert all(vocabulary.token_bytes[i] is None for text, i in known.items() if text.startswith("<|"))
         assert json.loads(json.dumps(denoiser.facts))["shift"] == (folder == dream)
+
+
+# Loops over real models.
+
+
+@pytest.mark.parametrize(("length", "steps", "block"), [(8, 8, 8), (12, 6, 6), (8, 4, 2), (8, 16, 8)])
+def test_a_free_greedy_run_of_llada_is_its_own_loop(llada, length, steps, block) -> None:
+    denoiser = models.load(str(llada))
+    config = Config("the cat", None, None, str(llada), length, steps, block)
+    records = list(decode.denoise(denoiser, token_automaton.everything(denoiser.vocabulary), config))
+    for record, expected in zip(records, llada_greedy(denoiser, config), strict=True):
+        np.testing.assert_array_equal(record.canvas_after, expected)
+
+
+@pytest.mark.parametrize("name", ["maskgit_plus", "topk_margin", "entropy"])
+def test_a_free_greedy_run_of_dream_is_its_own_loop(dream, name) -> None:
+    denoiser = models.load(str(dream))
+    for length, steps in ((8, 8), (12, 5), (4, 9)):
+        config = Config("the cat", None, None, str(dream), length, steps, length, remasking=name, top_p=0.9)
+        records = list(decode.denoise(denoiser, token_automaton.everything(denoiser.vocabulary), config))
+        for record, expected in zip(records, dream_greedy(denoiser, config), strict=True):
+            np.testing.assert_array_equal(record.canvas_after, expected)
+
+
+def test_guidance_runs_both_prompts_in_one_batch(llada) -> None:
+    denoiser = models.load(str(llada))
+    prompt, canvas = denoiser.encode_prompt("the cat"), canvas_of(denoiser, 6)
+    given = denoiser.logits(prompt, canvas, 0)
+    free = denoiser.logits(np.full_like(prompt, denoiser.vocabulary.mask_id), canvas, 0)
+    calls = []
+    forward = denoiser._forward
+    denoiser._forward = lambda ids, rows: calls.append(ids.shape) or forward(ids, rows)
+    found = decode.predict(denoiser, prompt, canvas, 0, 0.5)
+    assert calls == [(2, prompt.size + 6)]
+    np.testing.assert_allclose(found, free + 1.5 * (given - free), atol=1e-3)
+
+
+@pytest.mark.parametrize("family", ["llada", "dream", "bert", "modern_bert", "roberta"])
+@pytest.mark.parametrize("words", [["--temperature", "0.8", "--remasking", "entropy", "--alg-temp", "0.1"], ["--sampler", "independent"]])  # fmt: skip
+def test_each_family_runs_by_path_from_the_command_line(family, words, tmp_path, capsys, monkeypatch) -> None:
+    folder = getattr(checkpoints, family)(tmp_path)
+    constraint = ["--regex", "(the|a) (cat|mat)"] if "independent" not in words else []
+    arguments = ["run", "--model", str(folder), "--prompt", "a cat", "--length", "12", "--steps", "6", "--json", *words]
+    monkeypatch.setattr("sys.argv", ["engine", *arguments, *constraint])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    result = json.loads(capsys.readouterr().out)
+    assert result["accepted"]
+    if constraint:
+        assert result["text"] in {f"{a} {b}" for a in ("the", "a") for b in ("cat", "mat")}
+
+
+# Masked language models.
+
+
+@pytest.mark.parametrize("family", ["bert", "modern_bert", "roberta"])
+def test_a_masked_language_model_sees_prompt_and_canvas_between_its_marks(family, tmp_path) -> None:
+    from transformers import AutoModelForMaskedLM
+
+    folder = getattr(checkpoints, family)(tmp_path)
+    denoiser = models.load(str(folder))
+    tokenizer = denoiser.tokenizer
+    prompt, canvas = denoiser.encode_prompt("a cat"), np.full(5, tokenizer.mask_token_id, np.int32)
+    whole = torch.tensor([[*prompt, *canvas, tokenizer.sep_token_id]])
+    assert whole[0, 0] == tokenizer.cls_token_id
+    with torch.no_grad():
+        expected = AutoModelForMaskedLM.from_pretrained(folder)(input_ids=whole).logits[0, prompt.size : -1]
+    np.testing.assert_allclose(denoiser.logits(prompt, canvas, 0), expected, atol=1e-4)
+    assert denoiser.vocabulary.eos_ids == (tokenizer.sep_token_id,)
+    assert "masked language model" in denoiser.facts["family"]
+    assert denoiser.facts["context"] == (62 if family == "roberta" else 64)
+
+
+# Loading.
+
+
+def test_types_of_numbers_are_the_checkpoints_unless_another_is_asked_for(llada, tmp_path) -> None:
+    assert models.load(str(llada)).facts["dtype"] == "float32"
+    half = models.load(str(llada), Options(dtype="bfloat16"))
+    assert half.facts["dtype"] == "bfloat16"
+    canvas = canvas_of(half, 6)
+    found = half.logits(half.encode_prompt("a"), canvas, 0)
+    assert found.dtype == np.float32
+    folder = checkpoints.llada(tmp_path, torch_dtype="bfloat16")
+    assert models.load(str(folder)).facts["dtype"] == "bfloat16"
+
+
+def test_loading_tells_its_progress_and_what_the_listener_raises_ends_it(llada) -> None:
+    seen = []
+    models.load(str(llada), progress=lambda done, total: seen.append((done, total)))
+    assert seen[0][0] == 0
+    assert seen[-1] == (21, 21)
+
+    def cancel(done: int, _total: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        models.load(str(llada), progress=cancel)
+    assert models.load(str(llada)).facts["parameters"] > 0
+
+
+def broken(folder, change):
+    if change == "no config":
+        (folder / "config.json").unlink()
+    elif change == "no weights":
+        (folder / "model.safetensors").unlink()
+    elif change == "cut weights":
+        path = folder / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:3000])
+    elif change == "no tokenizer":
+        (folder / "tokenizer.json").unlink()
+    elif change == "cut tokenizer":
+        (folder / "tokenizer.json").write_text('{"version": "1.0"')
+    elif change == "cut config":
+        (folder / "config.json").write_text('{"model_type"')
+    elif change == "other weights":
+        weights = load_file(folder / "model.safetensors")
+        del weights["model.transformer.blocks.1.up_proj.weight"]
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    else:
+        path = folder / "config.json"
+        content = json.loads(path.read_text()) | json.loads(change)
+        path.write_text(json.dumps({k: v for k, v in content.items() if v is not None}))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("no config", "config.json"),
+        ("cut config", "can't be read"),
+        ("no weights", "safetensors"),
+        ("cut weights", "can't be read"),
+        ("no tokenizer", "tokenizer"),
+        ("cut tokenizer", "tokenizer"),
+        ("other weights", "up_proj"),
+        ('{"mlp_hidden_size": 64}', "shape"),
+        ('{"mask_token_id": null}', "mask_token_id"),
+        ('{"block_type": "sequential"}', "block_type"),
+        ('{"model_type": "llada_moe"}', "--trust-remote-code"),
+        ('{"model_type": "diffusion_gemma"}', "random token"),
+        ('{"model_type": "gpt2"}', "gpt2"),
+    ],
+)
+def test_what_can_not_be_loaded_says_what_is_wrong_with_it(change, words, tmp_path) -> None:
+    folder = checkpoints.llada(tmp_path)
+    broken(folder, change)
+    with pytest.raises(ModelError) as caught:
+        models.load(str(folder))
+    assert words in str(caught.value)
+    assert caught.value.remedy.endswith(".")
+
+
+def test_names_that_are_no_model_say_so_without_asking_the_network(monkeypatch) -> None:
+    monkeypatch.setattr(loading, "snapshot_download", offline)
+    for name in ("nowhere/at-all", "/no/such/folder", "no such name"):
+        with pytest.raises(ModelError, match="no model named"):
+            models.load(name)
+
+
+def offline(name: str, **_words):
+    """What the hub's client raises under HF_HUB_OFFLINE, and for names that it refuses."""
+    if name.count("/") > 1 or " " in name:
+        raise loading.HFValidationError("Repo id must be in the form 'repo_name' or 'namespace/repo_name'")
+    raise loading.LocalEntryNotFoundError("Cannot find an appropriate cached snapshot folder")
+
+
+def test_a_model_in_the_cache_loads_while_the_hub_is_offline(llada, monkeypatch) -> None:
+    asked = {}
+
+    def cached(name: str, **words):
+        asked.update(words, name=name)
+        return str(llada)
+
+    monkeypatch.setattr(loading, "snapshot_download", cached)
+    assert models.load("someone/tiny-llada").facts["name"] == "someone/tiny-llada"
+    assert asked["name"] == "someone/tiny-llada"
+    assert not any(pattern.endswith((".py", ".bin", ".pt")) for pattern in asked["allow_patterns"])
+
+
+def test_too_little_memory_is_told_before_loading(llada, monkeypatch) -> None:
+    monkeypatch.setattr(loading, "_free", lambda _device: (1000, "the CPU"))
+    with pytest.raises(ModelError, match=r"GiB free"):
+        models.load(str(llada))
+
+
+def test_wrong_devices_and_types_are_refused_with_what_there_is(llada) -> None:
+    with pytest.raises(ModelError, match="float64"):
+        models.load(str(llada), Options(dtype="float64"))
+    with pytest.raises(ModelError, match="device"):
+        models.load(str(llada), Options(device="warp"))
+    if not torch.cuda.is_available():
+        with pytest.raises(ModelError, match="no GPU"):
+            models.load(str(llada), Options(device="cuda"))
+
+
+def test_a_missing_chat_template_and_a_long_prompt_are_clear_mistakes(tmp_path) -> None:
+    folder = checkpoints.llada(tmp_path, template=False)
+    config = Config("the cat", None, None, str(folder), 8, 8, 8)
+    with pytest.raises(ModelError, match="--raw-prompt"):
+        preparation.prepare(config)
+    raw = Options(raw_prompt=True)
+    _, header = preparation.prepare(config, options=raw)
+    assert header.prompt_ids.size < 8
+    with pytest.raises(ConfigError, match="96 in all"):
+        preparation.prepare(dataclasses.replace(config, prompt="the cat " * 40), options=raw)
+
+
+def test_a_rotary_buffer_of_other_numbers_is_refused(llada) -> None:
+    """What other projects' code leaves there under transformers 5: uninitialised memory, and no error."""
+    denoiser = models.load(str(llada))
+    check_rotary(denoiser.model, 5e5)
+    with pytest.raises(ModelError, match="rotary"):
+        check_rotary(denoiser.model, 1e4)
+    for wrong in (float("nan"), 1e20):
+        buffer = denoiser.model.model.rotary_emb.inv_freq
+        kept = buffer[1].item()
+        buffer[1] = wrong
+        with pytest.raises(ModelError, match="rotary"):
+            check_rotary(denoiser.model, None)
+        buffer[1] = kept
+
+
+def test_the_forward_pass_is_wrapped_where_the_spaces_package_is_there(llada, monkeypatch) -> None:
+    plain = models.load(str(llada))
+    wrapped = []
+    monkeypatch.setitem(sys.modules, "spaces", types.SimpleNamespace(GPU=lambda f: wrapped.append(f) or f, __spec__=importlib.machinery.ModuleSpec("spaces", None)))  # fmt: skip
+    denoiser = models.load(str(llada))
+    assert len(wrapped) == 1
+    canvas = canvas_of(denoiser, 6)
+    prompt = denoiser.encode_prompt("a")
+    np.testing.assert_array_equal(denoiser.logits(prompt, canvas, 0), plain.logits(prompt, canvas, 0))

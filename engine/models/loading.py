@@ -129,6 +129,13 @@ def _architecture(folder: Path, content: Mapping[str, Any], tokenizer: Any, opti
         return dream.read(content, tokenizer)
     if masked_lm.known(kind):
         return masked_lm.read(AutoConfig.from_pretrained(folder, local_files_only=True), tokenizer)
+    if kind == "diffusion_gemma":
+        raise ModelError(
+            f"The model in {folder} is a DiffusionGemma, whose sampler commits nothing for good: every step draws all "
+            "positions again and puts a random token, not a mask, on those whose entropy passes its bound. A step here "
+            "is recorded as masked and committed positions.",
+            "Use LLaDA, Dream or a masked language model.",
+        )
     if not options.trust_remote_code:
         raise ModelError(
             f"The model in {folder} is of the type {kind!r}, which is neither LLaDA nor Dream nor a masked language "
@@ -166,6 +173,7 @@ def _read_weights(
             key_mapping=architecture.key_mapping or None,
             local_files_only=True,
             use_safetensors=True,
+            ignore_mismatched_sizes=True,  # these too are an error of ours below
             output_loading_info=True,
             **words,
         )
