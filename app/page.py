@@ -16,7 +16,8 @@ import gradio as gr
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 
-from app import events
+from app import endpoints, events, form, running, sessions
+from app.views import View
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,11 +39,11 @@ ON_LOAD = """
 import(new URL(props.module, document.baseURI).href)
   .then(module => module.mount({element, props, server, watch, trigger}))
   .catch(error => { element.textContent = 'The debugger could not start: ' + error; });
-// Events that Python listens to: 'stop' 'choose' 'example' 'save'
+// Events that Python listens to: 'stop' 'choose' 'example' 'save' 'fork' 'go_on' 'breaks'
 """
 
 
-def debugger(value: events.View) -> gr.HTML:
+def debugger(value: View) -> gr.HTML:
     """Return the debugger: the component that owns step and position, and draws every panel from a run's payload.
 
     Not a subclass: Gradio would write a stub file beside this module for it.
@@ -53,7 +54,7 @@ def debugger(value: events.View) -> gr.HTML:
         elem_id="debugger",
         html_template='<div class="ds"></div>',  # templates hold no data
         js_on_load=ON_LOAD,
-        server_functions=list(events.SERVER_FUNCTIONS),
+        server_functions=list(endpoints.SERVER_FUNCTIONS),
         module=f"gradio_api/file={CLIENT / 'debugger.js'}",
         graphviz=f"gradio_api/file={CLIENT / 'vendor' / 'graphviz.js'}",
     )
@@ -94,7 +95,7 @@ def build() -> gr.Blocks:
 def _form() -> dict[str, Any]:
     """Place the form; return its parts by name."""
     first = events.shown_form(events.first_view())
-    value = dict(zip(events.FIELDS, first, strict=True)) if first else {}
+    value = dict(zip(form.FIELDS, first, strict=True)) if first else {}
     parts: dict[str, Any] = {}
     gr.HTML('<h1 class="ds-brand">Denoiscope</h1>', elem_id="brand")
     tasks = _tasks()
@@ -180,7 +181,7 @@ def _form() -> dict[str, Any]:
     )
     gr.HTML('<h2 class="ds-section">Compare with the shown run</h2>')
     parts["beside"] = gr.Dropdown(
-        list(events.BESIDE), value=next(iter(events.BESIDE)), label="What changes", elem_id="change"
+        list(running.BESIDE), value=next(iter(running.BESIDE)), label="What changes", elem_id="change"
     )
     parts["run_beside"] = gr.Button("Run beside it", elem_id="run-beside", size="md")
     gr.HTML('<h2 class="ds-section">Trace</h2>')
@@ -189,37 +190,50 @@ def _form() -> dict[str, Any]:
 
 
 def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.DownloadButton) -> None:
-    fields = [parts[name] for name in events.FIELDS]
+    fields = [parts[name] for name in form.FIELDS]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
-    def run(now: events.View, request: gr.Request, *values: Any) -> Iterator[events.View]:
-        yield from events.run(now, request.session_hash, *values)
+    def run(now: View, request: gr.Request, *values: Any) -> Iterator[View]:
+        yield from running.run(now, request.session_hash, *values)
 
-    def run_beside(now: events.View, change: str, request: gr.Request) -> Iterator[events.View]:
-        yield from events.run_beside(now, request.session_hash, change)
+    def run_beside(now: View, change: str, request: gr.Request) -> Iterator[View]:
+        yield from running.run_beside(now, request.session_hash, change)
 
-    running = [
+    def fork(now: View, data: gr.EventData, request: gr.Request) -> Iterator[View]:
+        words = {name: getattr(data, name, None) for name in ("run", "step", "edits", "reuse", "instant")}
+        yield from running.fork(now, request.session_hash, words)
+
+    def go_on(now: View, data: gr.EventData, request: gr.Request) -> Iterator[View]:
+        yield from running.go_on(now, request.session_hash, getattr(data, "run", None))
+
+    def breaks(now: View, data: gr.EventData) -> View:
+        return running.set_breaks(now, getattr(data, "texts", None))
+
+    shown.breaks(breaks, shown, shown, queue=False, **quiet)
+    started = [
+        shown.fork(fork, shown, shown, **quiet),
+        shown.go_on(go_on, shown, shown, **quiet),
         parts["run"].click(run, [shown, *fields], shown, **quiet),
         parts["run_beside"].click(run_beside, [shown, parts["beside"]], shown, **quiet),
     ]
 
-    def stop(now: events.View, request: gr.Request) -> events.View:
-        return events.stop(now, request.session_hash)
+    def stop(now: View, request: gr.Request) -> View:
+        return running.stop(now, request.session_hash)
 
-    shown.stop(stop, shown, shown, cancels=running, queue=False, **quiet)
+    shown.stop(stop, shown, shown, cancels=started, queue=False, **quiet)
 
-    def choose(now: events.View, data: gr.EventData) -> events.View:
+    def choose(now: View, data: gr.EventData) -> View:
         return events.choose(now, {side: getattr(data, side, None) for side in ("a", "b")})
 
-    def example(now: events.View, data: gr.EventData) -> list[Any]:
+    def example(now: View, data: gr.EventData) -> list[Any]:
         after = events.show_example(getattr(data, "name", None), now)
         return [after, *(events.shown_form(after) or [gr.skip()] * len(fields))]
 
-    def save(now: events.View, data: gr.EventData) -> tuple[events.View, Any]:
+    def save(now: View, data: gr.EventData) -> tuple[View, Any]:
         after, path = events.save_trace(now, "b" if getattr(data, "side", None) == "b" else "a")
         return after, path or gr.skip()
 
-    def upload(now: events.View, path: str, request: gr.Request) -> events.View:
+    def upload(now: View, path: str, request: gr.Request) -> View:
         return events.open_trace(now, request.session_hash, path)
 
     shown.choose(choose, shown, shown, queue=False, **quiet)
@@ -234,7 +248,7 @@ def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.D
 
 
 def _forget(request: gr.Request) -> None:
-    events.RUNS.free(request.session_hash)
+    sessions.RUNS.free(request.session_hash)
 
 
 def _fill(name: str) -> list[Any]:
@@ -242,7 +256,7 @@ def _fill(name: str) -> list[Any]:
     known = {task.name: task for task in _tasks()}
     task = known.get(name)
     if task is None:
-        return [gr.skip()] * len(events.FIELDS)
+        return [gr.skip()] * len(form.FIELDS)
     source = task.source if isinstance(task.source, str) else "\n".join(task.source)
     given = {
         "prompt": task.prompt,
@@ -254,7 +268,7 @@ def _fill(name: str) -> list[Any]:
         "model": "embedded",
         "pins": "",
     }
-    return [given.get(field, gr.skip()) for field in events.FIELDS]
+    return [given.get(field, gr.skip()) for field in form.FIELDS]
 
 
 def _tasks() -> tuple[Any, ...]:

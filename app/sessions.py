@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app import examples
 from engine.trace import Trace
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ class Run:
         header: what holds for all steps.
         owner: session that made it; None for an example.
         steps: the finished steps.
-        status: `running`, `finished`, `stopped` by the user, or `failed`.
+        status: `running`, `finished`, `stopped` by the user, `paused` at a breakpoint, or `failed`.
         size: bytes that the records hold.
+        parent: id of the run that it is a fork of.
     """
 
     run_id: str
@@ -35,6 +37,7 @@ class Run:
     steps: list[StepRecord] = field(default_factory=list)
     status: str = "running"
     size: int = 0
+    parent: str | None = None
 
     @property
     def trace(self) -> Trace:
@@ -51,9 +54,9 @@ class Runs:
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, header: Header, owner: str | None, run_id: str | None = None) -> Run:
+    def begin(self, header: Header, owner: str | None, run_id: str | None = None, parent: str | None = None) -> Run:
         """Add an empty run; one of the same id is replaced."""
-        run = Run(run_id or secrets.token_urlsafe(12), header, owner)
+        run = Run(run_id or secrets.token_urlsafe(12), header, owner, parent=parent)
         with self._lock:
             self._runs[run.run_id] = run
             self._runs.move_to_end(run.run_id)
@@ -117,3 +120,19 @@ class Runs:
                 return  # the one in use stays, however large
             del self._runs[run.run_id]
             total -= run.size
+
+
+RUNS = Runs()
+"""What this server holds."""
+
+
+def find(run_id: object) -> Run | None:
+    """Return a run, from the store or from the gallery; None where there is none, or no longer."""
+    return RUNS.get(run_id) or _example(run_id)
+
+
+def _example(run_id: object) -> Run | None:
+    if not isinstance(run_id, str) or not run_id.startswith("example:"):
+        return None
+    recorded = examples.load(run_id)
+    return None if recorded is None else RUNS.add(recorded, None, run_id)

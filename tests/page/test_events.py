@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import synthetic
 
-from app import events
+from app import endpoints, events, form, running, sessions, views
 from app.sessions import Runs
 from engine import trace
 from engine.errors import ConfigError, InputError, PatternSyntaxError, Place
@@ -23,13 +23,13 @@ FORM = ("", "regex", "[0-9]+", "embedded", 4, 2, 4, 1.0, "low_confidence", "mar"
 
 
 def values(**changes: Any) -> tuple[Any, ...]:
-    return tuple(changes.get(name, value) for name, value in zip(events.FIELDS, FORM, strict=True))
+    return tuple(changes.get(name, value) for name, value in zip(form.FIELDS, FORM, strict=True))
 
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     store = Runs()
-    monkeypatch.setattr(events, "RUNS", store)
+    monkeypatch.setattr(sessions, "RUNS", store)
     return store
 
 
@@ -81,26 +81,26 @@ def test_a_closed_page_frees_its_own_runs_alone() -> None:
     ],
 )
 def test_endpoints_answer_nonsense_with_a_refusal(asked: object) -> None:
-    for endpoint in (events.get_run, events.get_steps, events.get_detail, events.get_window):
+    for endpoint in (endpoints.get_run, endpoints.get_steps, endpoints.get_detail, endpoints.get_window):
         assert endpoint(asked) == {"error": "gone"}
 
 
 @pytest.mark.parametrize("number", [-1, 10**9, None, "1", 1.5, True])
 def test_endpoints_take_any_number_without_failing(runs: Runs, number: object) -> None:
     run_id = runs.add(RUN, "me").run_id
-    events.get_steps({"run": run_id, "first": number})
-    events.get_detail({"run": run_id, "first": number, "count": number})
-    assert events.get_window({"run": run_id, "state": number})["states"]
+    endpoints.get_steps({"run": run_id, "first": number})
+    endpoints.get_detail({"run": run_id, "first": number, "count": number})
+    assert endpoints.get_window({"run": run_id, "state": number})["states"]
 
 
 def test_steps_come_in_parts_that_follow_each_other(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "STEPS_AT_ONCE", 3)
+    monkeypatch.setattr(endpoints, "STEPS_AT_ONCE", 3)
     run_id = runs.add(RUN, "me").run_id
-    first = events.get_steps({"run": run_id, "first": 0})
-    second = events.get_steps({"run": run_id, "first": 3})
+    first = endpoints.get_steps({"run": run_id, "first": 0})
+    second = endpoints.get_steps({"run": run_id, "first": 3})
     assert (first["count"], first["more"], second["count"], second["more"]) == (3, True, 1, False)
     assert payload.unpack(second)["canvas"].tolist() == [RUN.steps[3].canvas.tolist()]
-    assert events.get_steps({"run": run_id, "first": 4}) == {
+    assert endpoints.get_steps({"run": run_id, "first": 4}) == {
         "status": "finished",
         "more": False,
         "first": 4,
@@ -114,23 +114,23 @@ def test_the_form_and_a_configuration_are_the_same_thing() -> None:
         Config("", "choices", ("a", "b c"), length=4, steps=2, block_length=4),
         Config("", None, None, length=4, steps=2, block_length=4),
     ):
-        assert events.read_form(events.form_of(config, RUN.header.vocabulary)) == (config, [])
+        assert form.read_form(form.form_of(config, RUN.header.vocabulary)) == (config, [])
 
 
 def test_pins_are_shown_as_they_are_written() -> None:
     config = Config("", None, None, length=4, steps=2, block_length=4, pins=((0, 1), (2, 3)))
     vocabulary = RUN.header.vocabulary
     written = [f"{i}={(vocabulary.written(v) or b'').decode()}" for i, v in config.pins]
-    again, pins = events.read_form(events.form_of(config, vocabulary))
+    again, pins = form.read_form(form.form_of(config, vocabulary))
     assert (again, pins) == (dataclasses.replace(config, pins=()), written)
 
 
 def test_a_pin_that_contradicts_the_constraint_is_said_and_the_shown_run_stays(runs: Runs) -> None:
-    shown = events.view(None, a=runs.add(RUN, "me").run_id)
-    after = last(events.run(shown, "me", *values(source="[0-9]+", pins="0=a")))
+    shown = views.view(None, a=runs.add(RUN, "me").run_id)
+    after = last(running.run(shown, "me", *values(source="[0-9]+", pins="0=a")))
     assert after["a"] == shown["a"]
     assert "position 0" in after["message"]["problem"]
-    after = last(events.run(shown, "me", *values(pins="nowhere")))
+    after = last(running.run(shown, "me", *values(pins="nowhere")))
     assert "POSITION=TEXT" in after["message"]["remedy"]
 
 
@@ -144,23 +144,30 @@ def test_a_pin_that_contradicts_the_constraint_is_said_and_the_shown_run_stays(r
 )
 def test_a_field_that_holds_no_number_is_said(field: str, value: object, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        events.read_form(values(**{field: value}))
+        form.read_form(values(**{field: value}))
 
 
 def test_a_message_says_where_and_what_to_do() -> None:
-    said = events.message(PatternSyntaxError("Bad.", "Mend it.", Place("ab\ncd(", 5, 6)))
-    assert said == {"problem": "Bad.", "remedy": "Mend it.", "frame": "  cd(\n    ^", "line": 2, "column": 3}
+    said = endpoints.message(PatternSyntaxError("Bad.", "Mend it.", Place("ab\ncd(", 5, 6)))
+    assert said == {
+        "problem": "Bad.",
+        "remedy": "Mend it.",
+        "frame": "  cd(\n    ^",
+        "line": 2,
+        "column": 3,
+        "positions": [],
+    }
 
 
-def last(made: Any) -> events.View:
+def last(made: Any) -> views.View:
     *_, view = made
     json.dumps(view, allow_nan=False)
     return view
 
 
 def test_a_mistake_leaves_what_is_shown(runs: Runs) -> None:
-    before = events.view(None, a=runs.add(RUN, "me").run_id)
-    after = last(events.run(before, "me", *values(length=0)))
+    before = views.view(None, a=runs.add(RUN, "me").run_id)
+    after = last(running.run(before, "me", *values(length=0)))
     assert after["a"] == before["a"]
     assert after["running"] is None
     assert "length" in after["message"]["problem"]
@@ -180,7 +187,7 @@ def test_a_run_that_becomes_impossible_is_kept_up_to_there(
 
     monkeypatch.setattr(decode, "denoise", breaks)
     model = table([[0.1] * 10 + [0.1]] * 4)
-    after = last(events.run(None, "me", *values(model=model)))
+    after = last(running.run(None, "me", *values(model=model)))
     assert after["message"]["problem"] == "No way on."
     kept = runs.get(after["a"])
     assert kept is not None
@@ -188,9 +195,9 @@ def test_a_run_that_becomes_impossible_is_kept_up_to_there(
 
 
 def test_a_second_run_changes_one_thing(runs: Runs, table: Callable[..., str]) -> None:
-    first = last(events.run(None, "me", *values(model=table([[0.1] * 10 + [0.1]] * 4))))
-    for words, change in events.BESIDE.items():
-        both = last(events.run_beside(first, "me", words))
+    first = last(running.run(None, "me", *values(model=table([[0.1] * 10 + [0.1]] * 4))))
+    for words, change in running.BESIDE.items():
+        both = last(running.run_beside(first, "me", words))
         assert both["a"] == first["a"]
         one, other = (vars(runs.get(both[side]).header.config) for side in ("a", "b"))  # type: ignore[union-attr]
         different = {name for name in one if one[name] != other[name]}
@@ -199,12 +206,12 @@ def test_a_second_run_changes_one_thing(runs: Runs, table: Callable[..., str]) -
 
 
 def test_a_stop_ends_the_run_after_its_step(runs: Runs, table: Callable[..., str]) -> None:
-    steps = events.run(None, "me", *values(model=table([[0.1] * 10 + [0.1]] * 4)))
+    steps = running.run(None, "me", *values(model=table([[0.1] * 10 + [0.1]] * 4)))
     next(steps)
     now = next(steps)
-    assert events.stop(now, "another")["running"] is None
+    assert running.stop(now, "another")["running"] is None
     assert runs.get(now["running"]).status == "running"  # type: ignore[union-attr]
-    events.stop(now, "me")
+    running.stop(now, "me")
     assert runs.get(now["running"]).status == "stopped"  # type: ignore[union-attr]
     assert list(steps) == []
 
@@ -235,3 +242,104 @@ def test_an_upload_of_too_many_cells_is_refused(runs: Runs, tmp_path: Path, monk
     trace.save(Trace(RUN.header, RUN.steps), tmp_path / "x.trace")
     after = events.open_trace(None, "me", str(tmp_path / "x.trace"))
     assert "8 positions and 4 steps" in after["message"]["problem"]
+
+
+def begun(table: Callable[..., str], **changes: Any) -> views.View:
+    model = table([[0.1] * 10 + [0.1]] * 4)
+    return last(running.run(None, "me", *values(model=model, steps=4, source=r"[0-9]+(\.[0-9]+)?", **changes)))
+
+
+def test_a_fork_is_a_child_beside_its_parent_which_stays_as_it_was(runs: Runs, table: Callable[..., str]) -> None:
+    first = begun(table)
+    parent = runs.get(first["a"])
+    assert parent is not None
+    before = trace.dumps(parent.trace)
+    position = int(parent.steps[2].canvas.tolist().index(parent.header.vocabulary.mask_id))
+    asked = {"run": first["a"], "step": 2, "edits": [{"kind": "pin", "position": position, "text": "7"}]}
+    both = last(running.fork(first, "me", asked))
+    child = runs.get(both["b"])
+    assert child is not None
+    assert (both["a"], both["at"], child.parent) == (first["a"], None, first["a"])
+    assert child.trace.finished
+    assert child.trace.text[position] == "7"
+    assert trace.dumps(parent.trace) == before
+    assert both["runs"][-1]["parent"] == first["a"]
+    assert both["runs"][-1]["what"] == f"pin '7' at {position}"
+
+
+def test_an_instant_fork_stops_in_front_of_the_model_and_goes_on(runs: Runs, table: Callable[..., str]) -> None:
+    first = begun(table)
+    asked = {"run": first["a"], "step": 1, "edits": [{"kind": "set", "name": "seed", "value": 9}], "instant": True}
+    both = last(running.fork(first, "me", asked))
+    child = runs.get(both["b"])
+    assert child is not None
+    assert (child.status, len(child.steps)) == ("stopped", 2)
+    after = last(running.go_on(both, "me", both["b"]))
+    assert (child.status, len(child.steps), after["running"]) == ("finished", 4, None)
+    assert last(running.go_on(after, "another", both["b"]))["message"]
+    assert "all its 4 steps" in last(running.go_on(after, "me", both["b"]))["message"]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"step": None, "edits": []}, "no step None"),
+        ({"step": True, "edits": []}, "no step True"),
+        ({"step": 99, "edits": []}, "no step 99"),
+        ({"step": 0, "edits": "x"}, "a list"),
+        ({"step": 0, "edits": [3]}, "a list"),
+        ({"step": 0, "edits": [{"kind": "pin", "position": "x", "text": "1"}]}, "no position 'x'"),
+        ({"step": 0, "edits": [{"kind": "pin", "position": [1], "token_id": 1}]}, "no position"),
+        ({"step": 0, "edits": [{"kind": {}}]}, "no edit"),
+        ({"step": 0, "edits": [{"kind": "set", "name": [1], "value": 1}]}, "can't set"),
+        ({"step": 0, "edits": [{"kind": "constrain", "name": "regex", "value": "("}]}, "can't be read"),
+        ({"step": 0, "edits": [{"kind": "constrain", "name": {}, "value": 3}]}, "no constraint kind"),
+    ],
+)
+def test_a_fork_that_can_not_be_is_a_message(
+    runs: Runs, table: Callable[..., str], asked: dict[str, Any], said: str
+) -> None:
+    first = begun(table)
+    after = last(running.fork(first, "me", {"run": first["a"], **asked}))
+    assert said in after["message"]["problem"]
+    assert (after["a"], after["b"]) == (first["a"], None)
+
+
+def test_a_fork_that_contradicts_the_constraint_names_its_pins(runs: Runs, table: Callable[..., str]) -> None:
+    first = begun(table)
+    pins = [{"kind": "pin", "position": i, "text": "."} for i in (0, 2)]
+    said = last(running.fork(first, "me", {"run": first["a"], "step": 0, "edits": pins}))["message"]
+    assert said["positions"] in ([0], [0, 2])
+    assert last(running.fork(first, "me", {"run": "nowhere", "step": 0, "edits": []}))["message"]
+
+
+def test_a_run_pauses_at_a_breakpoint_and_goes_on(runs: Runs, table: Callable[..., str]) -> None:
+    now = running.set_breaks(None, ["step == 1", "nonsense ==", 7])
+    assert now["breaks"] == ["step == 1", "nonsense =="]
+    model = table([[0.1] * 10 + [0.1]] * 4)
+    paused = last(running.run(now, "me", *values(model=model, steps=4)))
+    made = runs.get(paused["a"])
+    assert made is not None
+    assert (made.status, len(made.steps)) == ("paused", 2)
+    assert paused["paused"] == {"run": paused["a"], "step": 1, "position": None}
+    after = last(running.go_on(paused, "me", paused["a"]))
+    assert (made.status, len(made.steps), after["paused"]) == ("finished", 4, None)
+    whole = last(running.run(None, "me", *values(model=model, steps=4)))
+    assert runs.get(whole["a"]).trace.fingerprint == made.trace.fingerprint  # type: ignore[union-attr]
+
+
+def test_hits_and_comparisons_are_answers(runs: Runs, table: Callable[..., str]) -> None:
+    first = begun(table)
+    assert endpoints.get_hits({"run": first["a"], "text": "step == 2"}) == {"hits": [[2, -1]], "count": 4}
+    assert len(endpoints.get_hits({"run": first["a"], "text": "commit"})["hits"]) == 4
+    mistake = endpoints.get_hits({"run": first["a"], "text": "kl >"})
+    assert (mistake["error"], mistake["column"]) == ("mistake", 5)
+    for nonsense in (None, 3, [], {"a": 1}):
+        assert endpoints.get_hits({"run": first["a"], "text": nonsense})["error"] == "mistake"
+        assert endpoints.get_comparison({"run": first["a"], "other": nonsense}) == {"error": "gone"}
+    both = last(running.run_beside(first, "me", "Another seed"))
+    answer = endpoints.get_comparison({"run": both["a"], "other": both["b"]})
+    json.dumps(answer, allow_nan=False)
+    assert answer["changed"] == {"seed": [0, 1]}
+    other = runs.add(RUN, "me").run_id
+    assert "can't be aligned" in endpoints.get_comparison({"run": first["a"], "other": other})["problem"]

@@ -1,0 +1,174 @@
+"""What the browser may ask for. Each function takes one dictionary from anyone at all and answers with one.
+
+These are public endpoints: whatever comes in is checked, and a refusal is an answer, not an exception.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+from app import examples, sessions
+from engine import breakpoints, comparison
+from engine.errors import InputError
+from viz import payload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.sessions import Run
+
+Answer = dict[str, Any]
+STEPS_AT_ONCE = 256
+
+
+def _answer(asked: object, build: Callable[[Run, dict[str, Any]], Answer]) -> Answer:
+    words = asked if isinstance(asked, dict) else {}
+    found = sessions.find(words.get("run"))
+    return build(found, words) if found else {"error": "gone"}
+
+
+def _number(words: dict[str, Any], name: str, limit: int) -> int:
+    value = words.get(name)
+    return min(max(value, 0), limit) if isinstance(value, int) else 0
+
+
+def get_gallery(_asked: object = None) -> Answer:
+    """Return the cards of the gallery."""
+    return {
+        "cards": [
+            {"name": e.name, "title": e.title, "what": e.what, "runs": list(e.run_ids)} for e in examples.gallery()
+        ]
+    }
+
+
+def get_run(asked: object) -> Answer:
+    """Return the header of `run`."""
+    return _answer(
+        asked,
+        lambda run, _: {**payload.header(run.header), "run": run.run_id, "status": run.status},
+    )
+
+
+def get_steps(asked: object) -> Answer:
+    """Return the quantities of the steps of `run` from number `first` on, as many as are there."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        status, steps = run.status, run.steps[:]  # in this order: no step follows the last status
+        first = _number(words, "first", len(steps))
+        records = steps[first : first + STEPS_AT_ONCE]
+        more = first + len(records) < len(steps)
+        answer = {"status": status, "more": more, "first": first, "count": 0}
+        return {**answer, **payload.steps(run.header, records, first)} if records else answer
+
+    return _answer(asked, build)
+
+
+def get_detail(asked: object) -> Answer:
+    """Return the distributions of `count` steps of `run` from number `first` on."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        first = _number(words, "first", len(run.steps))
+        records = run.steps[first : first + max(1, _number(words, "count", STEPS_AT_ONCE))]
+        return payload.detail(run.header, records, first) if records else {"error": "no such step"}
+
+    return _answer(asked, build)
+
+
+def get_window(asked: object) -> Answer:
+    """Return the automaton of `run` around `state`, laid out."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        return payload.window(run.header, _number(words, "state", run.header.automaton.states - 1))
+
+    return _answer(asked, build)
+
+
+def get_hits(asked: object) -> Answer:
+    """Return where a breakpoint's `text` holds in `run`: every hit, as step and position, -1 for the whole step."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        text = words.get("text")
+        try:
+            breakpoint = breakpoints.parse(text if isinstance(text, str) else "")
+        except InputError as error:
+            return {"error": "mistake", **message(error)}
+        found = breakpoints.hits(breakpoint, run.trace)
+        return {
+            "hits": [[hit.step, -1 if hit.position is None else hit.position] for hit in found],
+            "count": len(run.steps),
+        }
+
+    return _answer(asked, build)
+
+
+def get_comparison(asked: object) -> Answer:
+    """Return what differs between `run` and `other`: settings, order, first divergence, outcomes."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        other = sessions.find(words.get("other"))
+        if other is None:
+            return {"error": "gone"}
+        try:
+            found = comparison.compare(run.trace, other.trace)
+        except InputError as error:
+            return {"error": "mistake", **message(error)}
+        answer: Answer = plain(
+            {
+                "changed": {name: list(pair) for name, pair in found.changed.items()},
+                "shared_noise": found.shared_noise,
+                "tau": found.tau,
+                "commit_steps": found.commit_steps.tolist(),
+                "divergence": dataclasses.asdict(found.divergence) if found.divergence else None,
+                "different": list(found.different_positions),
+                "outcomes": [dataclasses.asdict(outcome) for outcome in found.outcomes],
+            }
+        )
+        return answer
+
+    return _answer(asked, build)
+
+
+def get_words(_asked: object = None) -> Answer:
+    """Return the names that a breakpoint may use: name, `number`, `text` or `flag`, meaning."""
+    numbers = {**breakpoints.POSITION_NUMBERS, **breakpoints.STEP_NUMBERS}
+    kinds = {
+        name: "number" if name in numbers else "text" if name in ("token", "origin") else "flag"
+        for name in breakpoints.WORDS
+    }
+    return {"words": [[name, kinds[name], what] for name, what in breakpoints.WORDS.items()]}
+
+
+def message(error: InputError) -> dict[str, Any]:
+    """Return a mistake as the page shows it: what is wrong, where, what to do."""
+    place = error.place
+    return {
+        "problem": error.problem,
+        "remedy": error.remedy,
+        "frame": place.frame() if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "positions": list(getattr(error, "positions", ())),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: what is not finite is null."""
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (
+    get_gallery,
+    get_run,
+    get_steps,
+    get_detail,
+    get_window,
+    get_hits,
+    get_comparison,
+    get_words,
+)

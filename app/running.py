@@ -1,0 +1,242 @@
+"""Runs in progress: new ones, second ones beside a shown one, forks, and stopped ones that go on.
+
+Each function is a generator that gives the debugger its next value once a step. A run pauses at a breakpoint of the
+page, and goes on when it is asked to.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from app import sessions
+from app.endpoints import message
+from app.form import read_form
+from app.views import View, gone, listed, view
+from engine import breakpoints
+from engine.errors import ConfigError, ForkError, InputError
+from engine.trace import Config, Edit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from app.sessions import Run
+    from engine.debugger import Fork
+    from engine.models import Denoiser
+    from engine.trace import Header, StepRecord, Trace
+
+BESIDE: dict[str, str] = {
+    "The other confidence": "confidence",
+    "Independent draws": "independent",
+    "Each position restricted by itself": "local",
+    "Rejection, 16 tries a step": "reject",
+    "The best sequence (MAP)": "map",
+    "Another seed": "seed",
+}
+"""What a second run may change, by the words of the form."""
+
+
+def run(now: View | None, owner: str | None, *values: Any) -> Iterator[View]:
+    """Run what the form says, one value a step."""
+    try:
+        yield from _run(view(now), "a", owner, *read_form(values))
+    except InputError as error:
+        yield view(now, message=message(error), running=None)
+
+
+def run_beside(now: View | None, owner: str | None, change: str) -> Iterator[View]:
+    """Run the shown run once more with one thing changed, beside it and with the same noise."""
+    try:
+        first = sessions.find((now or {}).get("a"))
+        if first is None:
+            raise ConfigError("There is no run to compare with.", "Run something or open an example first.")
+        yield from _run(view(now), "b", owner, changed(first.header.config, BESIDE.get(change, change)))
+    except InputError as error:
+        yield view(now, message=message(error), running=None)
+
+
+def changed(config: Config, change: str) -> Config:
+    """Return a configuration with one thing changed, by the short name of the change."""
+    if change == "confidence":
+        return dataclasses.replace(config, confidence="mf" if config.confidence == "mar" else "mar")
+    if change == "seed":
+        return dataclasses.replace(config, seed=config.seed + 1)
+    if change == "map":
+        return dataclasses.replace(config, sampler="map", temperature=0.0)
+    return dataclasses.replace(config, sampler=change)
+
+
+def fork(now: View | None, owner: str | None, words: dict[str, Any]) -> Iterator[View]:
+    """Fork a run, show the child beside its parent, and run it to its end, or up to what needs the model.
+
+    Args:
+        now: value of the debugger.
+        owner: the session.
+        words: `run`; `step`; `edits`, each with the fields of `Edit`, or `text` for `token_id`; `reuse`, for the
+            recorded mean field of the step; `instant`, to stop in front of the next call of the model.
+    """
+    try:
+        parent = sessions.find(words.get("run"))
+        if parent is None:
+            raise gone()
+        yield from _fork(view(now), owner, parent, words)
+    except InputError as error:
+        yield view(now, message=message(error), running=None)
+
+
+def go_on(now: View | None, owner: str | None, run_id: object) -> Iterator[View]:
+    """Let a stopped or paused run of this session go on behind its last step."""
+    try:
+        made = sessions.RUNS.get(run_id)
+        if made is None or made.owner != owner:
+            raise gone()
+        if made.status == "running":
+            return
+        yield view(now, preparing=True)
+        from engine import debugger, models
+
+        resumed = debugger.resume(made.trace)
+        denoiser = models.load(made.header.config.model)
+        made.status = "running"
+        now = view(now, running=made.run_id, paused=None)
+        yield now
+        before = len(made.steps)
+        yield from _follow(now, made, _own(resumed, denoiser, before), before)
+    except InputError as error:
+        yield view(now, message=message(error), running=None)
+
+
+def _fork(now: View, owner: str | None, parent: Run, words: dict[str, Any]) -> Iterator[View]:
+    yield view(now, preparing=True)
+    from engine import debugger, models
+
+    trace, instant = parent.trace, bool(words.get("instant"))
+    step = words.get("step")
+    if not isinstance(step, int) or isinstance(step, bool):
+        raise ForkError(f"There is no step {step!r} to fork at.", "Choose one of the run's steps.")
+    edits = _edits(trace, words.get("edits"))
+    forked = debugger.fork(trace, step, edits, reuse=bool(words.get("reuse")) or instant)
+    denoiser = None if instant else models.load(trace.header.config.model)
+    made = sessions.RUNS.begin(forked.header, owner, parent=parent.run_id)
+    position = next((edit.position for edit in edits if edit.position is not None), None)
+    at = {"step": step, "position": position if position is not None else (now.get("at") or {}).get("position")}
+    shown = listed(view(now, a=parent.run_id, b=made.run_id, running=made.run_id, paused=None, at=at), made)
+    yield from _follow(shown, made, debugger.steps(forked, denoiser), step)
+
+
+def _own(forked: Fork, denoiser: Denoiser, known: int) -> Iterator[StepRecord]:
+    """Yield the steps that are not there yet."""
+    from engine import debugger
+
+    for number, record in enumerate(debugger.steps(forked, denoiser)):
+        if number >= known:
+            yield record
+
+
+def _edits(trace: Trace, asked: object) -> list[Edit]:
+    """Read the edits that the browser asks for; a text becomes the tokens that write it."""
+    if not isinstance(asked, list) or len(asked) > 64 or not all(isinstance(edit, dict) for edit in asked):
+        raise ForkError("The edits of a fork are a list of up to 64.", "Choose what to change again.")
+    edits: list[Edit] = []
+    for words in asked:
+        text = words.get("text")
+        known = {name: words.get(name) for name in ("position", "token_id", "name", "value")}
+        if isinstance(known["value"], list):
+            known["value"] = tuple(str(value) for value in known["value"])
+        if not isinstance(text, str):
+            edits.append(Edit(str(words.get("kind")), **known))
+            continue
+        if not isinstance(known["position"], int):
+            raise ForkError(f"There is no position {known['position']!r}.", "Choose one of the canvas.")
+        for offset, token_id in enumerate(_tokens(trace.header, text)):
+            edits.append(Edit(str(words.get("kind")), known["position"] + offset, token_id))
+    return edits
+
+
+def _tokens(header: Header, text: str) -> list[int]:
+    """Return the token that writes a text, or else the model's tokens for it."""
+    try:
+        return [header.vocabulary.token_bytes.index(text.encode())]
+    except ValueError:
+        from engine import models
+
+        token_ids: list[int] = models.load(header.config.model).encode(text).tolist()
+    if not token_ids:
+        raise ForkError("There is no text to pin.", "Write some.")
+    return token_ids
+
+
+def _run(now: View, side: str, owner: str | None, config: Config, pins: Sequence[str] = ()) -> Iterator[View]:
+    # The engine's compiled kernels take a moment to import, and the page is to be useful before.
+    yield view(now, preparing=True)
+    from engine import decode, preparation
+
+    denoiser, header = preparation.prepare(config, preparation.read_pins(pins))
+    made = sessions.RUNS.begin(header, owner)
+    shown = {"a": made.run_id, "b": None} if side == "a" else {"b": made.run_id}
+    begun = listed(view(now, **shown, running=made.run_id, paused=None), made)
+    yield from _follow(begun, made, decode.denoise(denoiser, header.automaton, header.config), 0, now)
+
+
+def _follow(
+    now: View, made: Run, records: Iterator[StepRecord], unwatched: int, before: View | None = None
+) -> Iterator[View]:
+    """Take steps as they come, until the end, a stop, a breakpoint or a mistake.
+
+    Args:
+        now: value of the debugger while it runs.
+        made: the run that grows.
+        records: its steps.
+        unwatched: number of the first step that may pause it; those before were there before.
+        before: what to show again should not even one step come.
+    """
+    status, wrong, paused = "failed", None, None
+    first, last = len(made.steps), made.steps[-1] if made.steps else None
+    try:
+        yield now
+        watched = breakpoints.watch(records, _watched(now), made.header, first, last)
+        for number, (step, hits) in enumerate(watched, first):
+            if made.status != "running":  # stopped while this step was computed
+                return
+            sessions.RUNS.append(made, step)
+            if hits and number >= unwatched:
+                paused = {"run": made.run_id, "step": number, "position": hits[0].position}
+                break
+            yield view(now)
+        status = "paused" if paused else "finished" if made.trace.finished else "stopped"
+    except GeneratorExit:
+        status = "stopped"
+        raise
+    except InputError as error:
+        wrong = message(error)
+    finally:
+        if made.status == "running":
+            sessions.RUNS.finish(made, status)
+    # A run that failed later is worth seeing up to there.
+    shown = now if made.steps or before is None else before
+    yield view(shown, running=None, paused=paused, message=wrong, at=paused)
+
+
+def _watched(now: View) -> list[breakpoints.Breakpoint]:
+    """Return the page's breakpoints that parse; those that don't were told when they were written."""
+    found = []
+    for text in now.get("breaks") or []:
+        try:
+            found.append(breakpoints.parse(str(text)))
+        except InputError:
+            continue
+    return found
+
+
+def stop(now: View | None, owner: str | None) -> View:
+    """Stop the run in progress after the step that it is at; what it has finished stays."""
+    made = sessions.RUNS.get((now or {}).get("running"))
+    if made is not None and made.owner == owner and made.status == "running":
+        sessions.RUNS.finish(made, "stopped")
+    return view(now, running=None)
+
+
+def set_breaks(now: View | None, texts: object) -> View:
+    """Take the breakpoints at which runs are to pause."""
+    known = [text for text in texts if isinstance(text, str)][:32] if isinstance(texts, list) else []
+    return {**view(now), "breaks": known}
