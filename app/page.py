@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 
 from app import endpoints, events, form, running, sessions
 from app.views import View
+from engine import constraints, remasking
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -56,6 +57,7 @@ def debugger(value: View) -> gr.HTML:
         js_on_load=ON_LOAD,
         server_functions=list(endpoints.SERVER_FUNCTIONS),
         module=f"gradio_api/file={CLIENT / 'debugger.js'}",
+        choices={"kinds": list(constraints.KINDS), "remasking": list(remasking.NAMES)},
         graphviz=f"gradio_api/file={CLIENT / 'vendor' / 'graphviz.js'}",
     )
 

@@ -117,6 +117,9 @@ def steps(head: Header, records: Sequence[StepRecord], first: int) -> Part:
     # What is shown with three digits travels with seven.
     for name in ("confidence_mf", "confidence_mar"):
         arrays[name] = np.stack([getattr(record, name) for record in records]).astype(np.float32)
+    sizes = np.bincount(head.automaton.token_class, minlength=head.automaton.classes)
+    arrays["flip"] = np.stack([_flips(record) for record in records])
+    arrays["forced"] = np.stack([np.isfinite(record.log_lift) @ sizes == 1 for record in records])
     words = {
         "first": first,
         "count": len(records),
@@ -126,6 +129,12 @@ def steps(head: Header, records: Sequence[StepRecord], first: int) -> Part:
         **_tokens(head, [arrays["canvas"], arrays["drawn"]]),
     }
     return pack(arrays, words)
+
+
+def _flips(record: StepRecord) -> np.ndarray:
+    """Return bool `[length]`: the model and the posterior prefer different tokens."""
+    free, constrained = record.top_ids[:, 0, 0], record.top_ids[:, 1, 0]
+    return np.asarray((free != constrained) & (constrained >= 0))
 
 
 def detail(head: Header, records: Sequence[StepRecord], first: int) -> Part:

@@ -77,6 +77,9 @@ export function shade(hex, strength) {
   return shades.get(hex)[Math.round(clamp(strength, 0, 1) * 16)];
 }
 
+// Canvases that are being exported, each with what writes down how it is drawn.
+export const recording = new Map();
+
 // Size a canvas for the screen's pixels and return its context in CSS pixels.
 export function prepare(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
@@ -90,7 +93,7 @@ export function prepare(canvas, width, height) {
   const context = canvas.getContext('2d');
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
-  return context;
+  return recording.get(canvas)?.over(context) ?? context;
 }
 
 // Diagonal lines: what stands for "masked, and no number here".

@@ -129,5 +129,10 @@ export function create(go, tip, graphvizURL) {
     }
     source.replaceChildren(...parts);
   }
-  return {element, update};
+  function rows({detail, position}) {
+    if (!shown || !detail) return null;
+    const mass = new Map(detail.statesAt(position));
+    return {head: ['state', 'live', 'posterior'], body: [...shown.states].map(q => [q, detail.isLive(position, q), mass.get(q) ?? 0])};
+  }
+  return {element, update, rows};
 }

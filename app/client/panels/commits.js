@@ -25,7 +25,7 @@ export function create(go) {
       const same = taken.filter(i => run.at(run.config.confidence === 'mar' ? 'committed_mf' : 'committed_mar', t, i));
       groups.push([]);
       taken.forEach((i, k) => {
-        const row = el('tr', {'data-step': t, 'data-i': i}, el('td', {text: k ? '' : `${t + 1}`}), el('td', {text: `${i}`}),
+        const row = el('tr', {'data-step': t, 'data-i': i}, el('td', {text: k ? '' : `${t}`}), el('td', {text: `${i}`}),
           el('td', {class: 'ds-mono', text: cut(visible(run.text(run.drawn(t, i))), 16)}), el('td', {class: 'q', text: number(run.at('confidence_mar', t, i))}), el('td', {class: 'p', text: number(run.at('confidence_mf', t, i))}),
           el('td', {text: k ? '' : instead.length ? instead.join(', ') : same.length === taken.length ? '=' : ''}));
         groups[t].push(row);
@@ -54,5 +54,10 @@ export function create(go) {
       if (y < element.scrollTop + head || y + first.offsetHeight > element.scrollTop + element.clientHeight) element.scrollTop = y - element.clientHeight / 2;
     }
   }
-  return {element, update};
+  function rows({run}) {
+    const body = [];
+    for (let t = 0; t < run.count; t++) for (let i = 0; i < run.length; i++) if (run.at('committed', t, i)) body.push([t, i, visible(run.text(run.drawn(t, i))), run.at('confidence_mar', t, i), run.at('confidence_mf', t, i)]);
+    return {head: ['step', 'position', 'token', 'Mar', 'Mf'], body};
+  }
+  return {element, update, rows};
 }

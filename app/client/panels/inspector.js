@@ -61,7 +61,7 @@ export function create(go) {
     const token = el('code', {class: 'ds-big', text: cut(visible(run.text(id)), 60)});
     const commit = run.commitStep[i];
     heading.replaceChildren(el('span', {class: 'ds-label', text: `position ${i}`}), token,
-      el('span', {class: 'ds-note', text: !masked ? commit < 0 ? 'pinned' : `committed at step ${commit + 1}` : now ? 'committed by this step' : run.rival(step, i) ? `drawn; ${run.config.confidence === 'mar' ? 'Mf' : 'Mar'} would commit it` : 'masked; drawn'}));
+      el('span', {class: 'ds-note', text: !masked ? commit < 0 ? 'pinned' : `committed at step ${commit}` : now ? 'committed by this step' : run.rival(step, i) ? `drawn; ${run.config.confidence === 'mar' ? 'Mf' : 'Mar'} would commit it` : 'masked; drawn'}));
     if (!masked && commit >= 0) heading.append(el('button', {type: 'button', class: 'ds-link-button', text: 'go there', onclick: () => go({step: commit})}));
     const state = masked ? {mar: 'confidence_mar', mf: 'confidence_mf'} : {};
     for (const name of ['mar', 'mf']) {
@@ -136,5 +136,8 @@ export function create(go) {
       }
     }
   }
-  return {element, update};
+  function tabled({run, step, position: i, detail}) {
+    return detail && {head: ['token', 'id', 'q', 'p'], body: detail.tops(i).sort((a, b) => b.q - a.q || b.p - a.p).map(({id, p, q}) => [visible(run.text(id)), id, q, p])};
+  }
+  return {element, update, rows: tabled};
 }

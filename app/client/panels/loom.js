@@ -1,6 +1,6 @@
 // Step by position: how each position's numbers went until it was committed, and what was committed when.
 
-import {el, prepare, axis, alpha, cividis, CIVIDIS_CSS, inkOn, hatch, ring, diamond, clamp, niceStep, niceTop, number, visible, cut} from '../draw.js';
+import {el, recording, prepare, axis, alpha, cividis, CIVIDIS_CSS, inkOn, hatch, ring, diamond, clamp, niceStep, niceTop, number, visible, cut} from '../draw.js';
 
 export const QUANTITIES = {
   mar: {name: 'Mar', what: 'constrained confidence of the drawn token', top: () => 1, of: (run, t, i) => run.at('confidence_mar', t, i)},
@@ -9,7 +9,7 @@ export const QUANTITIES = {
   p: {name: 'Entropy of p', unit: 'nats', what: 'entropy of the mean field', top: run => niceTop(run.top.entropy), of: (run, t, i) => run.at('entropy_mean_field', t, i)},
   kl: {name: 'KL(q‖p)', unit: 'nats', what: 'how far the constraint moved this position', top: run => niceTop(run.top.kl), of: (run, t, i) => run.at('kl', t, i)},
   forbidden: {name: 'Forbidden mass', what: 'mean-field mass of tokens that no accepted completion can use here', top: () => 1, of: (run, t, i) => run.at('forbidden_mass', t, i)},
-  commit: {name: 'Commit time', unit: 'step', what: 'the step that committed the position', top: run => run.steps, of: (run, t, i) => run.commitStep[i] + 1},
+  commit: {name: 'Commit time', unit: 'step', what: 'the step that committed the position', top: run => Math.max(1, run.steps - 1), of: (run, t, i) => run.commitStep[i]},
 };
 
 export function create(go, tip) {
@@ -31,18 +31,20 @@ export function create(go, tip) {
       return {position: s.x.at(x), step: clamp(Math.floor(rows / s.rowH), 0, s.run.last)};
     };
     let dragging = false;
-    base.addEventListener('pointerdown', event => { dragging = true; base.setPointerCapture(event.pointerId); go({...where(event), side: name}); });
+    base.addEventListener('pointerdown', event => { if (event.button !== 0 || !s.run) return; dragging = true; base.setPointerCapture(event.pointerId); go({...where(event), side: name}); });
     base.addEventListener('pointerup', () => { dragging = false; });
     base.addEventListener('pointermove', event => {
+      if (!s.run) return;
       const at = where(event);
       if (dragging) return go({...at, side: name});
       const run = s.run, id = run.drawn(at.step, at.position), value = s.quantity.of(run, at.step, at.position);
       tip.show(event, [
-        `step ${at.step + 1}, position ${at.position}`,
-        `${run.masked(at.step, at.position) ? run.at('committed', at.step, at.position) ? 'committed now' : 'masked, drawn' : `committed at step ${run.commitStep[at.position] + 1}`}: ${cut(visible(run.text(id)), 40)}`,
+        `step ${at.step}, position ${at.position}`,
+        `${run.masked(at.step, at.position) ? run.at('committed', at.step, at.position) ? 'committed now' : 'masked, drawn' : `committed at step ${run.commitStep[at.position]}`}: ${cut(visible(run.text(id)), 40)}`,
         Number.isFinite(value) && run.masked(at.step, at.position) ? `${s.quantity.name} ${number(value)}` : null]);
     });
     base.addEventListener('pointerleave', tip.hide);
+    base.addEventListener('contextmenu', event => { if (!s.run) return; event.preventDefault(); tip.hide(); go({...where(event), side: name, fork: true}); });
     return s;
   }
 
@@ -60,7 +62,7 @@ export function create(go, tip) {
     const top = view.compare ? Math.max(quantity.top(view.a), quantity.top(view.b)) : quantity.top(run);
     const key = [run.id, view.metric, top, width, view.theme, view.metric === 'commit' ? run.count : 0].join();
     let c;
-    if (key !== s.key || s.drawn > run.count) {
+    if (key !== s.key || s.drawn > run.count || recording.has(s.base)) {
       c = prepare(s.base, width, height);
       s.key = key;
       s.drawn = 0;
@@ -77,7 +79,7 @@ export function create(go, tip) {
         const gap = w > 5 && h > 4 ? 1 : 0;
         const masked = run.masked(t, i), now = run.at('committed', t, i);
         const commit = run.commitStep[i], at = masked ? t : commit;
-        const value = view.metric === 'commit' ? masked && !now ? NaN : commit + 1 : at >= 0 ? quantity.of(run, at, i) : NaN;
+        const value = view.metric === 'commit' ? masked && !now ? NaN : commit : at >= 0 ? quantity.of(run, at, i) : NaN;
         const colour = Number.isFinite(value) ? cividis(value / top) : value === Infinity ? cividis(1) : null;
         if (!masked) {
           if (colour) { c.fillStyle = `rgba(${colour},${view.dark ? 0.14 : 0.22})`; c.fillRect(x0, y0, w - gap, h - gap); }
@@ -113,7 +115,7 @@ export function create(go, tip) {
     c.textBaseline = 'middle';
     c.textAlign = 'right';
     const every = niceStep(run.steps, run.steps * rowH, 15);
-    for (let t = 0; t < run.steps; t += every) c.fillText(`${t + 1}`, x.left - 13, s.top + (t + 0.5) * rowH);
+    for (let t = 0; t < run.steps; t += every) c.fillText(`${t}`, x.left - 13, s.top + (t + 0.5) * rowH);
     c.textAlign = 'center';
     c.textBaseline = 'top';
     const step = niceStep(run.length, run.length * x.cell, compact ? 34 : 26);
@@ -154,5 +156,10 @@ export function create(go, tip) {
     }
     for (const [name] of shown) cursor(sides[name], view);
   }
-  return {element, update, select, legend};
+  function rows({run, metric}) {
+    const {of} = QUANTITIES[metric], body = [];
+    for (let t = 0; t < run.count; t++) for (let i = 0; i < run.length; i++) if (run.masked(t, i)) body.push([t, i, visible(run.text(run.drawn(t, i))), of(run, t, i), run.at('committed', t, i) === 1]);
+    return {head: ['step', 'position', 'drawn', QUANTITIES[metric].name, 'committed'], body};
+  }
+  return {element, update, select, legend, rows};
 }

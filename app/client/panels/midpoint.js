@@ -29,5 +29,9 @@ export function create() {
     if (sum < 1 - 1e-5) lines.push(el('div', {class: 'ds-row state rest'}, el('span', {class: 'ds-name', text: 'other states'}), el('span', {class: 'ds-dumbbell'}), el('span', {class: 'ds-n q', text: probability(1 - sum)})));
     rows.replaceChildren(...lines);
   }
-  return {element, update};
+  function tabled({run, step, node, position, detail}) {
+    const m = node ?? Math.min(Math.max(position, 1), run.length);
+    return detail && {head: ['state', 'probability', 'drawn'], body: detail.midpoint(m).filter(([, p]) => p > 0).map(([q, p]) => [q, p, q === run.at('path', step, m)])};
+  }
+  return {element, update, rows: tabled};
 }

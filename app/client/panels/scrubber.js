@@ -20,13 +20,13 @@ export function create(go, tip) {
     if (!now || event.pointerType === 'touch') return;
     const {run, other, side} = now, box = track.getBoundingClientRect(), t = Math.min(Math.floor((event.clientX - box.left) / box.width * run.steps), run.last);
     const name = which => other ? ` of ${which}` : '';
-    tip.show(event, [`step ${t + 1}`, `log Z${name(side.toUpperCase())} ${number(run.at('log_partition', t))} nats`,
+    tip.show(event, [`step ${t}`, `log Z${name(side.toUpperCase())} ${number(run.at('log_partition', t))} nats`,
       other && t < other.count ? `log Z${name(side === 'a' ? 'B' : 'A')} ${number(other.at('log_partition', t))} nats` : null,
       `${run.commits(t)} committed`, run.disagrees(t) ? 'Mf and Mar choose differently' : null, run.drawnAccepted[t] ? null : 'the draw is not accepted']);
   });
   track.addEventListener('pointerleave', tip.hide);
 
-  function draw({run, other, colours}) {
+  function draw({run, other, colours, ticks}) {
     const width = track.clientWidth, cell = width / run.steps;
     const c = prepare(canvas, width, height);
     // The playhead's centre runs from the middle of the first cell to the middle of the last.
@@ -61,6 +61,13 @@ export function create(go, tip) {
       c.stroke();
     }
     c.setLineDash([]);
+    // Largest KL of each step, as dots: where the constraint pushed hardest.
+    const push = t => { let most = 0; const kl = run.row('kl', t); for (let i = 0; i < run.length; i++) if (kl[i] < Infinity && kl[i] > most) most = kl[i]; return most; };
+    const top = run.top.kl || 1;
+    c.fillStyle = colours.muted;
+    for (let t = 0; t < run.count; t++) { const y = line.bottom - push(t) / top * (line.bottom - line.top); c.fillRect((t + 0.5) * cell - 1, y - 1, 2, 2); }
+    c.fillStyle = colours.ink;
+    for (const t of ticks) { const x = (t + 0.5) * cell; c.beginPath(); c.moveTo(x - 4, height); c.lineTo(x + 4, height); c.lineTo(x, height - 6); c.closePath(); c.fill(); }
     for (let t = 0; t < run.count; t++) {
       const x = (t + 0.5) * cell;
       if (run.disagrees(t)) { c.strokeStyle = colours.p; c.lineWidth = 1; diamond(c, x, base - bars - 4, 3); c.stroke(); }
@@ -79,8 +86,8 @@ export function create(go, tip) {
     now = view;
     if (view.changed) draw(view);
     range.value = step;
-    range.setAttribute('aria-valuetext', `step ${step + 1} of ${run.steps}`);
-    label.replaceChildren(el('b', {text: `${step + 1}`}), ` / ${run.steps}`,
+    range.setAttribute('aria-valuetext', `step ${step} of 0 to ${run.steps - 1}`);
+    label.replaceChildren(el('b', {text: `${step}`}), ` / ${run.steps - 1}`,
       el('span', {class: 'ds-z', text: `log Z ${number(run.at('log_partition', step))}`, title: 'Log probability, in nats, that an unconstrained draw of this step would be accepted'}));
   }
   return {element, update};

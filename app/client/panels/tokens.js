@@ -1,6 +1,7 @@
 // The canvas as text: what stands, what was committed just now, what the joint draw has where it is still masked.
 
 import {el, visible, cut} from '../draw.js';
+import {knowsTokens} from './phases.js';
 
 const LONGEST = 24;
 
@@ -24,6 +25,12 @@ export function create(go) {
       const chip = event.target.closest('[data-i]');
       if (chip) go({position: +chip.dataset.i, side: name});
     });
+    grid.addEventListener('contextmenu', event => {
+      const chip = event.target.closest('[data-i]');
+      if (!chip) return;
+      event.preventDefault();
+      go({position: +chip.dataset.i, side: name, fork: true});
+    });
     return sides[name] = {name, grid, text, verdict, note, box, badge, chips: []};
   }
 
@@ -39,20 +46,20 @@ export function create(go) {
     const t = Math.min(step, run.last), rows = {canvas: run.row('canvas', t), drawn: run.row('drawn', t), committed: run.row('committed', t)};
     for (let i = 0; i < run.length; i++) {
       const chip = s.chips[i], id = rows.drawn[i], masked = rows.canvas[i] === run.head.mask_id;
-      const state = masked ? rows.committed[i] ? 'now' : 'masked' : 'fixed';
+      const state = masked ? rows.committed[i] && (view.phase === null || view.phase === 'commit') ? 'now' : 'masked' : 'fixed';
       const other = beside && beside.count && i < beside.length ? beside.text(beside.drawn(Math.min(step, beside.last), i)) : null;
-      const text = run.text(id);
-      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : ''}`;
+      const text = run.text(id), hidden = masked && !knowsTokens(view.phase);
+      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : ''}|${hidden}`;
       if (chip.token !== id || chip.flags !== flags) {
         chip.token = id;
         chip.flags = flags;
-        chip.textContent = run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
+        chip.textContent = hidden ? '▨' : run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
         chip.dataset.state = state;
         for (const name of ['rival', 'differs', 'special', 'here']) chip.classList.toggle(name, flags.split('|').includes(name));
         chip.tabIndex = i === position ? 0 : -1;
         chip.setAttribute('aria-selected', i === position);
         chip.classList.toggle('break', text.includes('\n'));
-        chip.title = `position ${i}, ${state === 'fixed' ? `committed at step ${run.commitStep[i] + 1}` : state === 'now' ? 'committed now' : 'masked; this is the draw'}`;
+        chip.title = `position ${i}, ${state === 'fixed' ? `committed at step ${run.commitStep[i]}` : state === 'now' ? 'committed now' : 'masked; this is the draw'}`;
       }
     }
     s.text.textContent = visible(run.drawnTexts[t]) || '(nothing)';
@@ -68,5 +75,9 @@ export function create(go) {
     if (view.changed) element.replaceChildren(...shown.map(([name]) => side(name).box));
     for (const [name, run] of shown) fill(side(name), run, view);
   }
-  return {element, update};
+  function rows({run, step}) {
+    const state = i => run.masked(step, i) ? run.at('committed', step, i) ? 'committed now' : 'masked' : 'committed';
+    return {head: ['position', 'token', 'state', 'committed at step'], body: Array.from({length: run.length}, (_, i) => [i, visible(run.text(run.drawn(step, i))), state(i), run.commitStep[i] < 0 ? null : run.commitStep[i]])};
+  }
+  return {element, update, rows};
 }

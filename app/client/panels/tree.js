@@ -1,7 +1,8 @@
 // The midpoint tree as an icicle over the same positions: a row is a level, a segment the span whose midpoint was drawn.
 
-import {el, prepare, axis, alpha, shade, number, probability} from '../draw.js';
+import {el, prepare, hatch, axis, alpha, shade, number, probability} from '../draw.js';
 import {spanOf, spansOf} from '../run.js';
+import {levelOf} from './phases.js';
 
 export function create(go, tip) {
   const canvas = el('canvas', {class: 'ds-layer'});
@@ -30,7 +31,7 @@ export function create(go, tip) {
   });
   canvas.addEventListener('pointerleave', tip.hide);
 
-  function update({run, step, colours, node, position, widths}) {
+  function update({run, step, colours, node, position, widths, phase}) {
     const length = run.length, width = widths.left, spans = spansOf(length);
     const has = !Number.isNaN(run.at('midpoint_entropy', step, length));
     plot.hidden = !has;
@@ -48,9 +49,11 @@ export function create(go, tip) {
     c.textBaseline = 'middle';
     c.textAlign = 'center';
     const entropies = run.row('midpoint_entropy', step), path = run.row('path', step);
+    const drawnTo = levelOf(phase), unknown = drawnTo < levels ? hatch(c, alpha(colours.muted, 0.4)) : null;
     for (let m = 1; m <= length; m++) {
       const {start, stop, level} = spans[m];
       const x0 = Math.round(x.x(start)), x1 = Math.round(x.x(stop)), y = Math.round(2 + level * rowH), w = x1 - x0, h = Math.round(rowH) - 1;
+      if (level > drawnTo) { c.fillStyle = unknown; c.fillRect(x0, y, Math.max(1, w - 1), h); continue; }   // not drawn yet in this phase
       const strength = Math.min(1, entropies[m] / Math.log(8));
       // A choice of one is plain, so that real choices stand out.
       c.fillStyle = strength > 1e-6 ? shade(colours.q, strength) : colours.wash;
@@ -76,5 +79,12 @@ export function create(go, tip) {
     for (let level = 1; level < levels; level++) c.fillText(`${level}`, x.left - 6, 2 + (level + 0.5) * rowH);
     c.textAlign = 'left';
   }
-  return {element, update};
+  function rows({run, step}) {
+    if (Number.isNaN(run.at('midpoint_entropy', step, run.length))) return {head: ['boundary'], body: []};
+    return {head: ['boundary', 'level', 'start', 'stop', 'state', 'log probability', 'entropy'], body: Array.from({length: run.length}, (_, k) => {
+      const m = k + 1, {start, stop, level} = spanOf(m, run.length);
+      return [m, level, start, stop, run.at('path', step, m), run.at('midpoint_log_probability', step, m), run.at('midpoint_entropy', step, m)];
+    })};
+  }
+  return {element, update, rows};
 }

@@ -123,5 +123,11 @@ export function create(go, tip) {
       : n < run.states ? `${n} of ${run.states} states, those with the most posterior mass at this step.` : '';
     note.hidden = !note.textContent;
   }
-  return {element, update};
+  function tabled({run, detail}) {
+    if (!detail) return null;
+    const body = [];
+    for (let b = 0; b <= run.length; b++) for (const [q, p] of detail.statesAt(b)) if (p > 0) body.push([b, q, p]);
+    return {head: ['boundary', 'state', 'posterior'], body};
+  }
+  return {element, update, rows: tabled};
 }

@@ -1,0 +1,20 @@
+// The focus as the page's address has it: `#a=…&b=…&step=3&pos=7`, and only what is worth saying.
+
+export function write(shown, focus) {
+  const words = new URLSearchParams();
+  for (const side of ['a', 'b']) if (shown[side]) words.set(side, shown[side]);
+  words.set('step', focus.step);
+  words.set('pos', focus.position);
+  words.set('map', focus.metric);
+  if (focus.phase !== null) words.set('phase', focus.phase);
+  if (focus.node !== null) words.set('node', focus.node);
+  if (focus.state !== null) words.set('state', focus.state);
+  if (focus.side === 'b') words.set('side', 'b');
+  return `#${words}`;
+}
+
+export function read(hash) {
+  const words = new URLSearchParams(hash.slice(1));
+  const whole = name => words.has(name) && /^\d{1,9}$/.test(words.get(name)) ? Number(words.get(name)) : null;
+  return {a: words.get('a') || null, b: words.get('b') || null, focus: {step: whole('step') ?? 0, position: whole('pos') ?? 0, node: whole('node'), state: whole('state'), phase: words.get('phase'), side: words.get('side') === 'b' ? 'b' : 'a', metric: words.get('map')}};
+}

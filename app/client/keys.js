@@ -1,0 +1,32 @@
+// Keys by their place on the keyboard (`code`), so that they work in every layout that has them; one table for handler, sheet and palette.
+
+import {el} from './draw.js';
+
+// [codes, shown, what, group]; a code with Shift in front needs it, one without takes both unless the shifted one is listed too.
+export const KEYS = [
+  ['back', 'ArrowLeft', '←', 'Step (or phase) back', 'Move'], ['over', 'ArrowRight', '→', 'Step (or phase) on', 'Move'], ['back10', 'Shift+ArrowLeft', '⇧ ←', 'Ten steps back', 'Move'], ['over10', 'Shift+ArrowRight', '⇧ →', 'Ten steps on', 'Move'],
+  ['first', 'Home', 'Home', 'First step', 'Move'], ['last', 'End', 'End', 'Last step', 'Move'], ['into', 'ArrowDown', '↓', 'Into the phases of the step', 'Move'], ['out', 'ArrowUp', '↑', 'Out of the phases', 'Move'],
+  ['left', 'BracketLeft', '[', 'Position to the left', 'Move'], ['right', 'BracketRight', ']', 'Position to the right', 'Move'], ['play', 'Space', 'Space', 'Play, pause', 'Move'],
+  ['commit', 'KeyN', 'n', 'Next commit', 'Go to'], ['commitBack', 'Shift+KeyN', '⇧ n', 'Previous commit', 'Go to'], ['flip', 'KeyD', 'd', 'Next disagreement of p and q: they prefer different tokens', 'Go to'], ['flipBack', 'Shift+KeyD', '⇧ d', 'Previous disagreement', 'Go to'],
+  ['rival', 'KeyR', 'r', 'Next step at which Mf and Mar choose differently', 'Go to'], ['rivalBack', 'Shift+KeyR', '⇧ r', 'Previous such step', 'Go to'], ['forced', 'KeyF', 'f', 'Next forced position: a single token is allowed', 'Go to'],
+  ['difference', 'KeyV', 'v', 'Next difference between the two runs', 'Go to'], ['hopeless', 'KeyH', 'h', 'The step that made acceptance impossible', 'Go to'], ['hit', 'KeyC', 'c', 'Next hit of a breakpoint', 'Go to'], ['hitBack', 'Shift+KeyC', '⇧ c', 'Previous hit', 'Go to'],
+  ['fork', 'KeyE', 'e', 'Change something here and fork', 'Do'], ['resume', 'KeyG', 'g', 'Let a stopped run go on', 'Do'], ['metric', 'KeyM', 'm', 'Next quantity of the map', 'Do'], ['side', 'KeyB', 'b', 'The other run of a comparison', 'Do'],
+  ['gallery', 'KeyX', 'x', 'Examples', 'Do'], ['palette', 'Slash', '/', 'Find a token, a position, a step, a command (also Ctrl K)', 'Do'], ['help', 'Shift+Slash', '?', 'This list', 'Do']];
+
+const byCode = new Map(KEYS.map(([name, code]) => [code, name]));
+
+// The command of a key event, or null. `?` and `[` sit elsewhere on some keyboards: there the character counts.
+export function commandOf(event) {
+  if (event.key === '?') return 'help';
+  if (event.key === '[' || event.key === ']') return event.key === '[' ? 'left' : 'right';
+  if (event.key === '/') return 'palette';
+  return byCode.get(`${event.shiftKey ? 'Shift+' : ''}${event.code}`) ?? null;
+}
+
+export function sheet() {
+  const groups = [...new Set(KEYS.map(key => key[4]))];
+  const close = el('button', {class: 'ds-button', text: 'Close'});
+  return el('dialog', {class: 'ds-dialog wide', 'aria-label': 'Keys'}, el('h3', {text: 'Keys'}),
+    el('div', {class: 'ds-key-groups'}, ...groups.map(group => el('section', {}, el('h4', {text: group}), el('dl', {class: 'ds-keys'}, ...KEYS.filter(key => key[4] === group).map(([, , keys, what]) => el('div', {}, el('dt', {text: keys}), el('dd', {text: what}))))))),
+    el('form', {method: 'dialog'}, close));
+}

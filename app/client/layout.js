@@ -1,0 +1,115 @@
+// What stands where: bar, transport, panels in their frames, dialogs. Builds the parts and hands them out.
+
+import {el} from './draw.js';
+import {frame} from './frame.js';
+import {sheet} from './keys.js';
+import * as scrubber from './panels/scrubber.js';
+import * as tokens from './panels/tokens.js';
+import * as loom from './panels/loom.js';
+import * as tree from './panels/tree.js';
+import * as trellis from './panels/trellis.js';
+import * as inspector from './panels/inspector.js';
+import * as midpoint from './panels/midpoint.js';
+import * as automaton from './panels/automaton.js';
+import * as commits from './panels/commits.js';
+import * as phases from './panels/phases.js';
+import * as compare from './panels/compare.js';
+import * as breaks from './panels/breaks.js';
+import * as forks from './panels/fork.js';
+import * as runTree from './panels/runs.js';
+
+export function build({root, props, server, trigger, go, act, view, redraw}) {
+  const tip = makeTip();
+  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip),
+    inspector: inspector.create(go), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz), commits: commits.create(go), compare: compare.create(go, tip, server), breaks: breaks.create(go, trigger, server)};
+  const choices = props.choices ?? {kinds: ['regex', 'choices'], remasking: ['low_confidence', 'random']};
+  const fork = forks.create(trigger, choices), runs = runTree.create(trigger, go);
+  const button = (text, title, run, more = {}) => el('button', {type: 'button', class: 'ds-button', title, text, onclick: run, ...more});
+  const pick = {a: el('select', {class: 'ds-select ds-pick', 'aria-label': 'Run shown'}), b: el('select', {class: 'ds-select ds-pick', 'aria-label': 'Run beside it'})};
+  for (const side of ['a', 'b']) pick[side].addEventListener('change', () => trigger('choose', {a: pick.a.value || null, b: pick.b.value || null}));
+  const stop = button('■ Stop', 'Stop the run; what it has finished stays', () => trigger('stop', {}), {hidden: true, class: 'ds-button stop'});
+  const resume = button('▶ Go on', 'Let this run go on behind its last step (g)', () => act('resume'), {hidden: true});
+  const status = el('span', {class: 'ds-status', role: 'status'});
+  const bar = el('div', {class: 'ds-bar'}, el('span', {class: 'ds-badge', text: 'A'}), pick.a, el('span', {class: 'ds-badge b', text: 'B'}), pick.b, status, stop, resume, el('span', {class: 'ds-grow'}),
+    button('Fork…', 'Change something at this step and position (e)', () => act('fork')), button('Examples', 'Recorded runs (x)', () => act('gallery')), button('Find', 'A token, a position, a step, a command (/)', () => act('palette')),
+    button('Save', 'Save the run as a trace file', () => act('save')), button('?', 'Keys (?)', () => act('help'), {'aria-label': 'Keys'}));
+  const alarm = el('div', {class: 'ds-message', role: 'alert', hidden: true}), live = el('p', {class: 'ds-live', 'aria-live': 'polite'}), configuration = el('p', {class: 'ds-config'});
+  const frames = {};
+  const panel = (name, title, content, options = {}) => {
+    frames[name] = frame({name, title, content: content.element ?? content, rows: content.rows && (() => { const now = view(); return now && content.rows(now); }), redraw, ...options});
+    return frames[name].element;
+  };
+  const note = text => el('span', {class: 'ds-note', text});
+  const left = el('div', {class: 'ds-left'},
+    panel('canvas', 'Canvas', parts.tokens, {controls: [legend()]}),
+    panel('inside', 'Inside the step', parts.phases),
+    panel('map', 'Step × position', parts.loom, {controls: [parts.loom.legend, parts.loom.select]}),
+    panel('tree', 'Midpoint tree', parts.tree, {controls: [note('darker: more entropy')]}),
+    panel('trellis', 'Trellis', parts.trellis, {controls: [parts.trellis.modes ?? note('tint: live · blue: posterior · line: the draw')]}),
+    panel('automaton', 'Automaton', parts.automaton, {controls: parts.automaton.controls ?? []}));
+  const right = el('div', {class: 'ds-right', tabindex: 0, role: 'region', 'aria-label': 'Details'},
+    panel('position', 'Position', parts.inspector), panel('against', 'A against B', parts.compare), panel('midpoint', 'Midpoint', parts.midpoint), panel('order', 'Commits in order', parts.commits),
+    panel('stops', 'Breakpoints', parts.breaks), panel('family', 'Runs and forks', runs));
+  frames.against.element.hidden = true;
+  const main = el('div', {class: 'ds-main', hidden: true}, left, right);
+  const blank = el('p', {class: 'ds-blank', text: 'Nothing is shown yet. Run what the form says, or open an example.'});
+  const help = sheet(), cards = el('div', {class: 'ds-cards'});
+  const examples = el('dialog', {class: 'ds-dialog wide', 'aria-label': 'Examples'}, el('h3', {text: 'Examples'}), cards, el('form', {method: 'dialog'}, el('button', {class: 'ds-button', text: 'Close'})));
+  for (const dialog of [help, examples]) dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
+  root.replaceChildren(bar, alarm, el('div', {class: 'ds-sticky'}, parts.scrubber.element), configuration, blank, main, live, help, examples, fork.dialog, tip.element);
+
+  function say(message) {
+    const close = el('button', {type: 'button', class: 'ds-icon', 'aria-label': 'Dismiss', text: '×', onclick: () => { alarm.hidden = true; }});
+    alarm.replaceChildren(el('p', {class: 'ds-problem'}, el('b', {text: '✕ '}), message.problem), close);
+    if (message.frame) alarm.append(el('p', {class: 'ds-place', text: `line ${message.line}, column ${message.column}`}), el('pre', {text: message.frame}));
+    alarm.append(el('p', {class: 'ds-remedy', text: message.remedy}));
+    if (message.positions?.length) alarm.append(el('p', {}, 'Show ', ...message.positions.map(position => el('button', {type: 'button', class: 'ds-link-button', text: `position ${position}`, onclick: () => go({position})}))));
+    alarm.hidden = false;
+    alarm.scrollIntoView({block: 'nearest'});
+  }
+
+  function openGallery(gallery) {
+    cards.replaceChildren(...gallery.map(({name, title, what, runs: ids}) => el('button', {type: 'button', class: 'ds-card', 'data-name': name, onclick: () => { examples.close(); trigger('example', {name}); }},
+      el('b', {text: title}), el('span', {text: what}), ids.length > 1 ? el('i', {text: 'two runs side by side'}) : '')));
+    examples.showModal();
+  }
+
+  // The two lists of runs, by session and examples.
+  let listed = '';
+  function list(value, shown, gallery) {
+    const groups = [['This session', (value.runs ?? []).map(({id, title, number, parent, step, what}) => [id, parent ? `${number} · fork at ${step}: ${what}` : title])], ['Examples', gallery.flatMap(({title, runs: ids}) => ids.map((id, k) => [id, ids.length > 1 ? `${k + 1} of 2 · ${title}` : title]))]];
+    const key = JSON.stringify([groups, shown]);
+    runs.update(value, shown, gallery);
+    if (listed === key) return;
+    listed = key;
+    for (const side of ['a', 'b']) {
+      const options = groups.filter(([, items]) => items.length).map(([label, items]) => el('optgroup', {label}, ...items.map(([id, title]) => el('option', {value: id, text: title}))));
+      pick[side].replaceChildren(...(side === 'b' ? [el('option', {value: '', text: 'none beside it'})] : []), ...options);
+      pick[side].value = shown[side] ?? '';
+    }
+    bar.classList.toggle('compare', Boolean(shown.b));
+    frames.against.element.hidden = !shown.b;
+  }
+
+  return {parts, frames, fork, alarm, live, configuration, status, stop, resume, main, blank, help, examples, say, openGallery, list, dialogs: [help, examples, fork.dialog]};
+}
+
+function legend() {
+  const item = (state, text) => el('span', {class: 'ds-legend-item'}, el('span', {class: `ds-token sample ${state === 'rival' ? 'rival' : ''}`, 'data-state': state === 'rival' ? 'masked' : state, text: 'a'}), text);
+  return el('span', {class: 'ds-legend'}, item('fixed', 'committed'), item('now', 'committed now'), item('masked', 'masked, drawn'), item('rival', 'the other confidence would'));
+}
+
+function makeTip() {
+  const element = el('div', {class: 'ds-tip', hidden: true, role: 'tooltip'});
+  return {
+    element,
+    show(event, lines) {
+      element.replaceChildren(...lines.filter(Boolean).map(text => el('div', {text})));
+      element.hidden = false;
+      const {offsetWidth: w, offsetHeight: h} = element;
+      element.style.left = `${Math.min(event.clientX + 14, innerWidth - w - 8)}px`;
+      element.style.top = `${event.clientY + h + 22 > innerHeight ? event.clientY - h - 10 : event.clientY + 16}px`;
+    },
+    hide() { element.hidden = true; },
+  };
+}

@@ -1,0 +1,156 @@
+// Two runs: what was changed, where they part and why, the order of commits as a slope chart, the map of differences, how it ended.
+
+import {el, prepare, axis, number, visible, cut, alpha, niceStep} from '../draw.js';
+import {differs} from '../steps.js';
+
+const NAMES = {accepted: 'accepted', steps: 'steps', log_probability: 'log p of the commits', forbidden_mass: 'forbidden mass, mean', lost_at: 'lost at step'};
+
+export function create(go, tip, server) {
+  const changed = el('p', {class: 'ds-changed'}), why = el('div', {class: 'ds-why'}), table = el('table', {class: 'ds-table'}), texts = el('div', {class: 'ds-diff'});
+  const map = el('canvas', {class: 'ds-layer'}), slope = el('canvas', {class: 'ds-layer'}), tau = el('p', {class: 'ds-note'});
+  const mapPlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Where the two runs differ, by step and position'}, map), slopePlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Order of commits in both runs'}, slope);
+  const element = el('div', {class: 'ds-compare'}, changed, why, el('h4', {text: 'Differences'}), el('p', {class: 'ds-legend'}, el('span', {class: 'ds-key-a', text: '◤ only A commits'}), el('span', {class: 'ds-key-b', text: '◢ only B commits'}), el('span', {text: '≠ both commit, other tokens'})), mapPlot,
+    el('h4', {text: 'Order of commits'}), tau, slopePlot, el('h4', {text: 'Outcome'}), table, texts);
+  const known = new Map();
+  let x, rowH = 3, now = null, drawn = '';
+
+  const find = event => {
+    if (!now) return null;
+    const {left, top} = mapPlot.getBoundingClientRect();
+    return {position: x.at(event.clientX - left), step: Math.min(Math.max(0, Math.floor((event.clientY - top - 2) / rowH)), Math.max(now.a.last, now.b.last))};
+  };
+  map.addEventListener('click', event => { const found = find(event); if (found) go(found); });
+  map.addEventListener('pointermove', event => {
+    const found = find(event);
+    if (!found) return tip.hide();
+    const {step, position} = found, told = (run, name) => step < run.count ? `${name}: ${run.at('committed', step, position) ? 'commits' : run.masked(step, position) ? 'draws' : 'has'} ${cut(visible(run.text(run.drawn(step, position))), 30)}` : null;
+    tip.show(event, [`step ${step}, position ${position}`, told(now.a, 'A'), told(now.b, 'B')]);
+  });
+  map.addEventListener('pointerleave', tip.hide);
+
+  async function ask(a, b) {
+    const key = `${a.id} ${b.id} ${a.count} ${b.count}`;
+    if (!known.has(key)) { known.set(key, null); known.set(key, await server.get_comparison({run: a.id, other: b.id})); go({redraw: true}); }
+    return known.get(key);
+  }
+
+  function write(answer, {a, b}) {
+    if (answer.error) {
+      changed.textContent = answer.problem ?? 'One of the runs is no longer held by the server.';
+      why.replaceChildren(el('p', {text: answer.remedy ?? ''}));
+      table.replaceChildren(); texts.replaceChildren(); tau.textContent = '';
+      return;
+    }
+    const pairs = Object.entries(answer.changed).filter(([name]) => name !== 'source').map(([name, [one, other]]) => `${name} ${one} → ${other}`);
+    changed.replaceChildren(el('b', {text: 'Changed: '}), pairs.join(', ') || (answer.changed.source ? 'the constraint' : 'nothing in the settings'), el('span', {class: 'ds-note', text: answer.shared_noise ? ' Both draw from the same noise.' : ' Different seeds: what differs may be chance.'}));
+    why.replaceChildren(...parting(answer.divergence, a, b));
+    tau.textContent = answer.tau === null ? 'Kendall’s τ needs two positions committed at different steps in both.' : `Kendall’s τ ${number(answer.tau)}: ${answer.tau > 0.99 ? 'the same order' : answer.tau > 0.3 ? 'mostly the same order' : answer.tau > -0.3 ? 'unrelated orders' : 'mostly the opposite order'}.`;
+    const [one, other] = answer.outcomes, said = (name, value) => value === null || value === undefined ? name === 'lost_at' ? 'never' : '–' : value === true ? '✓ yes' : value === false ? '✕ no' : number(value);
+    table.replaceChildren(el('thead', {}, el('tr', {}, el('td'), el('th', {scope: 'col', text: 'A'}), el('th', {scope: 'col', text: 'B'}))),
+      el('tbody', {}, ...Object.entries(NAMES).map(([name, text]) => el('tr', {}, el('th', {scope: 'row', text}), el('td', {text: said(name, one[name])}), el('td', {text: said(name, other[name])})))));
+    texts.replaceChildren(...[['A', a, one], ['B', b, other]].map(([name, run, {text}]) => el('p', {}, el('span', {class: 'ds-badge', text: name}), ' ', ...marked(run, answer.different, text))));
+  }
+
+  // The final text token by token, what differs marked by weight and underline.
+  function marked(run, different, text) {
+    const set = new Set(different), parts = [];
+    for (let i = 0; i < run.length; i++) {
+      const id = run.at('committed', run.last, i) || !run.masked(run.last, i) ? run.drawn(run.last, i) : null;
+      if (id === null || run.isSpecial(id)) continue;
+      const shown = visible(run.text(id));
+      parts.push(set.has(i) ? el('ins', {text: shown, title: `position ${i}`}) : shown);
+    }
+    return parts.length ? parts : [visible(text)];
+  }
+
+  function parting(found, a, b) {
+    if (!found) return [el('p', {text: 'The runs never part: at every step that both have they do the same.'})];
+    const {step, position, cause} = found, jump = el('button', {type: 'button', class: 'ds-link-button', text: 'go there', onclick: () => go({step, position})});
+    const token = (run, i) => cut(visible(run.text(run.drawn(step, i))), 24);
+    if (cause === 'canvas') return [el('p', {}, `They part at step ${step}: position ${position} stands differently before it. `, jump)];
+    if (cause === 'draw') return [el('p', {}, `They part at step ${step}: at position ${position} A draws `, el('code', {text: token(a, position)}), ' and B ', el('code', {text: token(b, position)}), '. ', jump)];
+    const rows = ['A', 'B'].map((name, k) => found.rivals[k] === null ? null : el('tr', {}, el('th', {scope: 'row'}, el('span', {class: 'ds-badge', text: name}), ` commits ${found.rivals[k]} `, el('code', {text: token(k ? b : a, found.rivals[k])})),
+      ...['mar', 'mf'].map(which => el('td', {class: which === 'mar' ? 'q' : 'p', text: number(found.rival_confidences[which][k][k] ?? NaN)})))).filter(Boolean);
+    return [el('p', {}, `They part at step ${step}: the same draw, and another choice. `, jump),
+      el('table', {class: 'ds-table'}, el('thead', {}, el('tr', {}, el('td'), el('th', {scope: 'col', text: 'Mar'}), el('th', {scope: 'col', text: 'Mf'}))), el('tbody', {}, ...rows))];
+  }
+
+  function drawMap(view, width) {
+    const {a, b, colours} = view, steps = Math.max(a.steps, b.steps), length = Math.min(a.length, b.length);
+    x = axis(length, width);
+    rowH = Math.max(2, Math.min(14, 180 / steps));
+    const c = prepare(map, width, steps * rowH + 20);
+    c.strokeStyle = colours.line;
+    c.strokeRect(Math.round(x.left) - 0.5, 1.5, Math.round(x.cell * length) + 1, Math.round(steps * rowH) + 1);
+    for (let t = 0; t < Math.min(a.count, b.count); t++) for (let i = 0; i < length; i++) {
+      const one = a.at('committed', t, i), other = b.at('committed', t, i);
+      if (!one && !other) continue;
+      const x0 = x.x(i), y0 = 2 + t * rowH, w = Math.max(1.5, x.cell - 1), h = Math.max(1.5, rowH - 1);
+      if (one && other) {
+        c.fillStyle = alpha(colours.muted, 0.35);
+        c.fillRect(x0, y0, w, h);
+        if (differs(a, b, t, i)) { c.strokeStyle = colours.error; c.lineWidth = 1.5; c.beginPath(); c.moveTo(x0, y0 + h * 0.35); c.lineTo(x0 + w, y0 + h * 0.35); c.moveTo(x0, y0 + h * 0.65); c.lineTo(x0 + w, y0 + h * 0.65); c.moveTo(x0 + w * 0.7, y0); c.lineTo(x0 + w * 0.3, y0 + h); c.stroke(); }
+        continue;
+      }
+      c.fillStyle = one ? colours.p : colours.q;   // blue: only the second run; orange: only the first
+      c.beginPath();
+      if (one) { c.moveTo(x0, y0); c.lineTo(x0 + w, y0); c.lineTo(x0, y0 + h); } else { c.moveTo(x0 + w, y0); c.lineTo(x0 + w, y0 + h); c.lineTo(x0, y0 + h); }
+      c.fill();
+    }
+    c.fillStyle = colours.muted;
+    c.font = `11px ${colours.sans}`;
+    c.textAlign = 'center';
+    c.textBaseline = 'top';
+    for (let i = 0; i < length; i += niceStep(length, length * x.cell, 30)) c.fillText(`${i}`, x.x(i + 0.5), 6 + steps * rowH);
+    c.textAlign = 'left';
+  }
+
+  function drawSlope(view, width) {
+    const {a, b, colours} = view, length = Math.min(a.length, b.length), rank = run => {
+      const order = Array.from({length}, (_, i) => i).filter(i => run.commitStep[i] >= 0).sort((i, j) => run.commitStep[i] - run.commitStep[j] || i - j);
+      return {place: new Map(order.map((i, k) => [i, k])), n: order.length};
+    };
+    const left = rank(a), right = rank(b), n = Math.max(left.n, right.n, 1), row = Math.max(2, Math.min(16, 300 / n)), height = n * row + 22, labels = row >= 11;
+    const c = prepare(slope, width, height), x0 = Math.min(150, width * 0.32), x1 = width - x0, y = k => 20 + (k + 0.5) * row;
+    c.font = `11px ${colours.mono}`;
+    c.textBaseline = 'middle';
+    for (let i = 0; i < length; i++) {
+      if (!left.place.has(i) || !right.place.has(i)) continue;
+      const from = left.place.get(i), to = right.place.get(i), here = i === view.position;
+      c.strokeStyle = here ? colours.ink : from === to ? alpha(colours.muted, 0.35) : to < from ? colours.q : colours.p;
+      c.lineWidth = here ? 2.5 : from === to ? 1 : 1.3;
+      c.setLineDash(to > from ? [4, 3] : []);
+      c.beginPath();
+      c.moveTo(x0, y(from));
+      c.lineTo(x1, y(to));
+      c.stroke();
+      c.setLineDash([]);
+      if (!labels) continue;
+      c.fillStyle = colours.ink;
+      const name = run => `${i} ${cut(visible(run.text(run.drawn(Math.max(0, run.commitStep[i]), i))), 12)}`;
+      c.textAlign = 'right';
+      c.fillText(name(a), x0 - 6, y(from));
+      c.textAlign = 'left';
+      c.fillText(name(b), x1 + 6, y(to));
+    }
+    c.fillStyle = colours.muted;
+    c.font = `11px ${colours.sans}`;
+    c.textAlign = 'right';
+    c.fillText('A, first commit on top', x0 - 6, 8);
+    c.textAlign = 'left';
+    c.fillText('B; solid: earlier in B', x1 + 6, 8);
+  }
+
+  function update(view) {
+    const {a, b, compare, changed: fresh, widths, theme} = view;
+    if (!compare || !b?.count || !a?.count) return;
+    now = {a, b};
+    if (view.rested || fresh) ask(a, b).then(answer => { if (answer && element.answer !== answer) { element.answer = answer; write(answer, {a, b}); } });
+    const key = [a.id, b.id, a.count, b.count, widths.right, theme, view.position, view.rested].join();
+    if (key === drawn || (!view.rested && !fresh)) return;
+    drawn = key;
+    drawMap(view, widths.right);
+    drawSlope(view, widths.right);
+  }
+  return {element, update};
+}
