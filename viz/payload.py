@@ -118,6 +118,7 @@ def steps(head: Header, records: Sequence[StepRecord], first: int) -> Part:
     for name in ("confidence_mf", "confidence_mar"):
         arrays[name] = np.stack([getattr(record, name) for record in records]).astype(np.float32)
     sizes = np.bincount(head.automaton.token_class, minlength=head.automaton.classes)
+    arrays["recorded"] = np.asarray([record.log_mean_field is not None for record in records])
     arrays["flip"] = np.stack([_flips(record) for record in records])
     arrays["forced"] = np.stack([np.isfinite(record.log_lift) @ sizes == 1 for record in records])
     words = {

@@ -5,14 +5,14 @@ import {Recorder, text as svgText} from './svg.js';
 
 const MOST_ROWS = 2000;
 
-export function frame({name, title, content, controls = [], rows = null, redraw}) {
+export function frame({name, title, content, controls = [], rows = null, lines = false, plain = false, redraw}) {
   const heading = el('h3', {text: title, id: `ds-title-${name}`}), table = el('div', {class: 'ds-as-table', hidden: true, tabindex: 0, role: 'region', 'aria-label': `${title} as a table`});
   const act = (label, run) => el('button', {type: 'button', role: 'menuitem', class: 'ds-menu-item', text: label, onclick: () => { menu.hidden = true; more.setAttribute('aria-expanded', 'false'); run(); }});
   const large = el('button', {type: 'button', class: 'ds-icon', title: 'Fill the page', 'aria-label': `${title}: fill the page`, 'aria-pressed': 'false', text: '⤢', onclick: maximise});
   const items = [...(rows ? [act('As a table', tabulate), act('Save as CSV', () => save('csv')), act('Save as JSON', () => save('json'))] : []), act('Save as SVG', () => save('svg')), act('Save as PNG', () => save('png'))];
   const menu = el('div', {class: 'ds-menu', role: 'menu', 'aria-label': `${title}: more`, hidden: true}, ...items);
   const more = el('button', {type: 'button', class: 'ds-icon', title: 'Table and export', 'aria-label': `${title}: table and export`, 'aria-haspopup': 'menu', 'aria-expanded': 'false', text: '⋯', onclick: () => { menu.hidden = !menu.hidden; more.setAttribute('aria-expanded', String(!menu.hidden)); if (!menu.hidden) items[0].focus(); }});
-  const element = el('section', {class: `ds-panel ds-${name}`, 'aria-labelledby': heading.id}, el('header', {}, heading, el('span', {class: 'ds-grow'}), ...controls, el('span', {class: 'ds-menu-holder'}, more, menu), large), content, table);
+  const element = el('section', {class: `ds-panel ds-${name}`, 'aria-labelledby': heading.id}, el('header', {}, heading, el('span', {class: 'ds-grow'}), ...controls, ...(plain ? [] : [el('span', {class: 'ds-menu-holder'}, more, menu), large])), content, table);
   menu.addEventListener('keydown', event => {
     const at = items.indexOf(document.activeElement), to = {ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1}[event.key];
     if (event.key === 'Escape') { menu.hidden = true; more.setAttribute('aria-expanded', 'false'); more.focus(); }
@@ -51,8 +51,8 @@ export function frame({name, title, content, controls = [], rows = null, redraw}
     const found = rows?.();
     if (kind === 'csv' && found) return give(kind, [found.head, ...found.body].map(row => row.map(cell).join(',')).join('\n') + '\n', 'text/csv');
     if (kind === 'json' && found) return give(kind, JSON.stringify(found.body.map(row => Object.fromEntries(row.map((value, k) => [found.head[k], typeof value === 'number' && !Number.isFinite(value) ? String(value) : value]))), null, 1), 'application/json');
-    const style = getComputedStyle(element), paper = style.getPropertyValue('--paper').trim(), graph = content.querySelector('svg[viewBox]:not([aria-hidden])');
-    const canvas = [...content.querySelectorAll('canvas')].find(c => c.width > 1);
+    const style = getComputedStyle(element), paper = style.getPropertyValue('--paper').trim(), graph = lines ? null : content.querySelector('svg[viewBox]:not([aria-hidden])');
+    const canvas = lines ? null : [...content.querySelectorAll('canvas')].find(c => c.width > 1);
     if (kind === 'png' && canvas) {
       const whole = document.createElement('canvas');
       whole.width = canvas.width;

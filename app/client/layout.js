@@ -41,15 +41,15 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   };
   const note = text => el('span', {class: 'ds-note', text});
   const left = el('div', {class: 'ds-left'},
-    panel('canvas', 'Canvas', parts.tokens, {controls: [legend()]}),
-    panel('inside', 'Inside the step', parts.phases),
+    panel('canvas', 'Canvas', parts.tokens, {controls: [legend()], lines: true}),
+    panel('inside', 'Inside the step', parts.phases, {plain: true}),
     panel('map', 'Step × position', parts.loom, {controls: [parts.loom.legend, parts.loom.select]}),
     panel('tree', 'Midpoint tree', parts.tree, {controls: [note('darker: more entropy')]}),
     panel('trellis', 'Trellis', parts.trellis, {controls: [parts.trellis.modes ?? note('tint: live · blue: posterior · line: the draw')]}),
     panel('automaton', 'Automaton', parts.automaton, {controls: parts.automaton.controls ?? []}));
   const right = el('div', {class: 'ds-right', tabindex: 0, role: 'region', 'aria-label': 'Details'},
-    panel('position', 'Position', parts.inspector), panel('against', 'A against B', parts.compare), panel('midpoint', 'Midpoint', parts.midpoint), panel('order', 'Commits in order', parts.commits),
-    panel('stops', 'Breakpoints', parts.breaks), panel('family', 'Runs and forks', runs));
+    panel('position', 'Position', parts.inspector, {lines: true}), panel('against', 'A against B', parts.compare), panel('midpoint', 'Midpoint', parts.midpoint, {lines: true}), panel('order', 'Commits in order', parts.commits, {lines: true}),
+    panel('stops', 'Breakpoints', parts.breaks, {plain: true}), panel('family', 'Runs and forks', runs, {plain: true}));
   frames.against.element.hidden = true;
   const main = el('div', {class: 'ds-main', hidden: true}, left, right);
   const blank = el('p', {class: 'ds-blank', text: 'Nothing is shown yet. Run what the form says, or open an example.'});

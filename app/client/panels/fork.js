@@ -42,10 +42,10 @@ export function create(trigger, choices) {
   function list() {
     staged.replaceChildren(...edits.map(edit => el('li', {}, el('span', {text: told(edit)}), el('button', {type: 'button', class: 'ds-icon', 'aria-label': `Don't: ${told(edit)}`, text: '×', onclick: () => { edits = edits.filter(e => e !== edit); list(); }}))));
     if (!edits.length) staged.replaceChildren(el('li', {class: 'ds-note', text: 'nothing yet; run it as it is to see that it replays exactly'}));
-    const calls = at.run.steps - at.step, unseen = edits.some(e => e.kind === 'uncommit'), past = at.step >= at.run.count;
-    cost.textContent = `Run the fork: the model is asked ${calls} ${calls === 1 ? 'time' : 'times'}. Only this step: the recorded mean field is used, no model${edits.some(e => e.kind === 'pin') ? '; the model does not see the pin' : ''}.`;
+    const calls = at.run.steps - at.step, unseen = edits.some(e => e.kind === 'uncommit'), past = !at.run.at('recorded', at.step);
+    cost.textContent = `Run the fork: the model is asked ${calls} ${calls === 1 ? 'time' : 'times'}. ${past ? 'The mean field of this step was not recorded' : 'Only this step: the recorded mean field is used, no model'}${edits.some(e => e.kind === 'pin') ? '; the model does not see the pin' : ''}.`;
     now.disabled = unseen || past;
-    now.title = unseen ? 'The mean field of an un-committed position was not recorded' : past ? 'This step was not recorded' : '';
+    now.title = unseen ? 'The mean field of an un-committed position was not recorded' : past ? 'The mean field of this step was not recorded: the model has to be asked' : '';
   }
 
   function send(more) {

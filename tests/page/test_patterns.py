@@ -1,0 +1,293 @@
+"""The debugger's habits in a real browser: the tour, forks, breakpoints, phases, focus in the address, comparison, export."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Debugger
+from playwright.sync_api import expect
+
+from engine.models.table import Table
+
+pytestmark = [
+    pytest.mark.page,
+    # The server runs in this process, and what Gradio and pandas deprecate is not ours to mend.
+    pytest.mark.filterwarnings("default"),
+]
+
+REAL = r"[0-9]+(\.[0-9]*)?|\.[0-9]+"
+ROW = [0.07] * 10 + [0.3]
+
+
+def form(model: str, **changes: object) -> dict[str, object]:
+    return {
+        "model": model,
+        "kind": "regex",
+        "source": REAL,
+        "length": 8,
+        "steps": 8,
+        "block": 8,
+        "temperature": 1,
+        "seed": 3,
+        **changes,
+    }
+
+
+def open_example(debugger: Debugger, name: str) -> None:
+    debugger.blur()
+    debugger.press("x")
+    debugger.page.locator(f'.ds-card[data-name="{name}"]').click()
+    debugger.wait("run", f"example:{name}")
+
+
+def test_the_tour_finds_the_hopeless_step_pins_one_token_and_sees_the_fork_succeed(debugger: Debugger) -> None:
+    page = debugger.open().page
+    open_example(debugger, "no-such-hour")
+    expect(page.locator(".ds-config b")).to_have_text("✕ not accepted")
+    debugger.blur()
+    debugger.press("End", "h")
+    debugger.wait("step", "2")
+    debugger.wait("position", "1")
+    debugger.wait("detail", "here")
+    debugger.press("e")
+    expect(page.get_by_role("heading", name="Fork at step 2")).to_be_visible()
+    page.get_by_role("button", name="Pin 3", exact=True).click()
+    expect(page.locator(".ds-staged")).to_contain_text("3 is pinned at 1")
+    page.get_by_role("button", name="Run the fork").click()
+    expect(page.locator(".ds-text")).to_have_count(2)
+    expect(page.locator("#debugger [data-running=no]")).to_have_count(1)
+    debugger.press("End")
+    expect(page.locator(".ds-text[data-side=b] .ds-verdict")).to_have_text("✓ accepted")
+    expect(page.locator(".ds-text[data-side=a] .ds-verdict")).to_have_text("✕ not accepted")
+    expect(page.locator(".ds-family")).to_contain_text("step 2: pin '3' at 1")
+    expect(page.locator(".ds-against")).to_contain_text("They part at step 2")
+
+
+def test_a_fork_that_contradicts_the_constraint_names_the_pins_and_keeps_what_is_shown(debugger: Debugger) -> None:
+    page = debugger.open().page
+    open_example(debugger, "no-such-hour")
+    debugger.blur()
+    debugger.press("Home", "n")
+    page.locator(".ds-tokens .ds-token[data-i='1']").click(button="right")
+    page.locator("#ds-pin-text").fill("7")
+    page.locator("#ds-pin-text").press("Enter")
+    debugger_edits = page.locator(".ds-staged li")
+    expect(debugger_edits).to_have_text([re.compile("7 is pinned at 1")])
+    page.get_by_role("button", name="Only this step, at once").click()
+    expect(page.locator(".ds-text")).to_have_count(2)
+    debugger.blur()
+    debugger.press("Home", "ArrowRight", "ArrowRight")
+    debugger.wait("step", "2")
+    debugger.press("e")
+    page.locator("#ds-pin-text").fill(":")
+    page.get_by_role("button", name="Pin this text").click()
+    page.get_by_role("button", name="Run the fork").click()
+    expect(page.locator(".ds-message .ds-problem")).to_contain_text("':' at position 1 contradicts the constraint")
+    page.get_by_role("button", name="position 1", exact=True).click()
+    debugger.wait("position", "1")
+    expect(page.locator(".ds-text")).to_have_count(2)
+
+
+def test_an_instant_fork_asks_no_model_and_goes_on_when_asked(
+    debugger: Debugger, table: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = debugger.open().page
+    debugger.run(form(table([ROW] * 8)))
+    calls: list[int] = []
+    answer = Table.logits
+    monkeypatch.setattr(Table, "logits", lambda self, *given: calls.append(1) or answer(self, *given))
+    debugger.blur()
+    debugger.press("Home", "ArrowRight", "ArrowRight", "e")
+    page.locator("#ds-set-seed").fill("9")
+    page.locator("#ds-set-seed").press("Tab")
+    expect(page.locator(".ds-staged")).to_contain_text("seed is 9")
+    page.get_by_role("button", name="Only this step, at once").click()
+    expect(page.locator(".ds-text")).to_have_count(2)
+    debugger.blur()
+    debugger.press("b")
+    debugger.wait("side", "b")
+    debugger.wait("count", "3")
+    assert not calls
+    expect(page.locator(".ds-config b")).to_have_text("stopped after 3 of 8 steps")
+    debugger.press("g")
+    debugger.wait("count", "8")
+    assert len(calls) == 5
+
+
+def test_a_breakpoint_shows_its_hits_and_stops_a_run_that_then_goes_on(
+    debugger: Debugger, table: Callable[..., str]
+) -> None:
+    page = debugger.open().page
+    debugger.run(form(table([ROW] * 8)))
+    page.locator("#ds-break").fill("step >= 2 and commit")
+    page.locator("#ds-break").press("Enter")
+    expect(page.locator(".ds-stops .ds-count")).to_have_text("6 hits")
+    debugger.blur()
+    debugger.press("Home", "c")
+    debugger.wait("step", "2")
+    debugger.press("c")
+    debugger.wait("step", "3")
+    debugger.press("Shift+C")
+    debugger.wait("step", "2")
+    page.locator("#ds-break").fill("kl >> 3")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator(".ds-break-error pre")).to_contain_text("kl >> 3\n      ^")
+    before = debugger.get("run")
+    page.click("#run")
+    page.wait_for_function("before => document.querySelector('[data-ready]').dataset.run !== before", arg=before)
+    debugger.wait("status", "paused")
+    expect(page.locator(".ds-status")).to_have_text("paused at step 2")
+    debugger.wait("count", "3")
+    debugger.blur()
+    for count in range(4, 8):
+        page.get_by_role("button", name="▶ Go on").click()
+        debugger.wait("count", str(count))
+        debugger.wait("status", "paused")
+
+
+def test_keys_go_into_the_phases_of_a_step_and_out(debugger: Debugger, table: Callable[..., str]) -> None:
+    page = debugger.open().page
+    debugger.run(form(table([ROW] * 8)))
+    debugger.blur()
+    debugger.press("Home", "ArrowDown")
+    debugger.wait("phase", "field")
+    expect(page.locator(".ds-phase[aria-pressed=true]")).to_have_text("Mean field")
+    expect(page.locator(".ds-token[data-i='3']")).to_have_text("▨")
+    names = ["classes", "sweep", "level0", "level1", "level2", "level3", "tokens", "confidence", "commit"]
+    for name in names:
+        debugger.press("ArrowRight")
+        debugger.wait("phase", name)
+    expect(page.locator(".ds-token[data-i='3']")).not_to_have_text("▨")
+    debugger.press("ArrowRight")
+    debugger.wait("step", "1")
+    debugger.wait("phase", "field")
+    debugger.press("ArrowLeft")
+    debugger.wait("phase", "commit")
+    debugger.press("ArrowUp")
+    debugger.wait("phase", "")
+
+
+def test_the_back_button_walks_the_focus_and_a_missing_run_is_said_in_place(debugger: Debugger) -> None:
+    page = debugger.open().page
+    shown = debugger.get("run")
+    debugger.blur()
+    for step in ("1", "3"):
+        debugger.press("Home", *["ArrowRight"] * int(step))
+        page.wait_for_function("step => new URLSearchParams(location.hash.slice(1)).get('step') === step", arg=step)
+    page.go_back()
+    debugger.wait("step", "1")
+    page.go_forward()
+    debugger.wait("step", "3")
+    page.evaluate("location.hash = '#a=nowhere&step=2'")
+    expect(page.locator(".ds-message .ds-problem")).to_contain_text("nowhere")
+    assert debugger.get("run") == shown
+    debugger.wait("step", "3")
+
+
+def test_the_keys_find_disagreements_forced_positions_and_differences(debugger: Debugger) -> None:
+    page = debugger.open().page
+    open_example(debugger, "no-such-hour")
+    debugger.blur()
+    debugger.press("Home", "d")
+    # The model likes 7 after whatever stands first, the constraint 3.
+    debugger.wait("position", "1")
+    debugger.wait("step", "0")
+    debugger.press("f")
+    debugger.wait("position", "2")
+    page.locator("#change input").click()
+    page.get_by_role("option", name="Another seed").click()
+    page.click("#run-beside")
+    expect(page.locator(".ds-text")).to_have_count(2)
+    debugger.wait("status", "finished")
+    debugger.blur()
+    debugger.press("Home", "v")
+    expect(page.locator(".ds-against")).to_contain_text("Different seeds")
+
+
+def test_two_runs_are_compared_in_words_numbers_and_pictures(debugger: Debugger) -> None:
+    page = debugger.open().page
+    open_example(debugger, "mf-mar")
+    panel = page.locator(".ds-against")
+    expect(panel).to_contain_text("confidence mar → mf")
+    expect(panel).to_contain_text("They part at step")
+    expect(panel).to_contain_text(re.compile("Kendall’s τ −?[0-9]"))
+    expect(panel.locator(".ds-why tbody tr")).to_have_count(2)
+    expect(panel.get_by_role("row", name=re.compile("^accepted"))).to_contain_text("yes")
+
+
+def test_the_palette_finds_positions_steps_commands_and_tokens(debugger: Debugger) -> None:
+    page = debugger.open().page
+    for typed, wanted in (("p:3", ("position", "3")), ("s:2", ("step", "2"))):
+        debugger.blur()
+        debugger.press("/")
+        page.get_by_role("combobox", name="Find").fill(typed)
+        page.keyboard.press("Enter")
+        debugger.wait(*wanted)
+    debugger.press("Control+k")
+    box = page.get_by_role("combobox", name="Find")
+    box.fill("p:9999")
+    expect(page.locator(".ds-palette-list")).to_contain_text("There is no position 9999")
+    box.fill("hopeless nothing")
+    expect(page.locator(".ds-palette-list")).to_contain_text("Nothing by that name")
+    box.fill("book")
+    expect(page.get_by_role("option", name=re.compile("^book at position"))).to_have_count(1)
+    debugger.press("Escape")
+
+
+def test_a_panel_fills_the_page_is_read_as_a_table_and_is_taken_along(debugger: Debugger, tmp_path: Path) -> None:
+    page = debugger.open().page
+    debugger.wait("detail", "here")
+    for panel, kinds in {
+        "map": ("csv", "json", "svg", "png"),
+        "position": ("csv", "svg"),
+        "automaton": ("svg",),
+        "tree": ("svg",),
+        "trellis": ("svg", "csv"),
+    }.items():
+        frame = page.locator(f".ds-{panel}")
+        for kind in kinds:
+            frame.get_by_role("button", name="table and export").click()
+            with page.expect_download() as started:
+                frame.get_by_role("menuitem", name=f"Save as {kind.upper()}").click()
+            file = tmp_path / f"{panel}.{kind}"
+            started.value.save_as(file)
+            if kind == "svg":
+                drawn = list(ElementTree.parse(file).getroot().iter())
+                assert len(drawn) > 10, f"{panel} is drawn with {len(drawn)} parts"
+            elif kind == "png":
+                assert file.read_bytes().startswith(b"\x89PNG")
+    rows = list(csv.reader((tmp_path / "map.csv").open()))
+    assert rows[0] == ["step", "position", "drawn", "Mar", "committed"]
+    assert len(json.loads((tmp_path / "map.json").read_text())) == len(rows) - 1
+    frame = page.locator(".ds-tree")
+    frame.get_by_role("button", name="table and export").click()
+    frame.get_by_role("menuitem", name="As a table").click()
+    expect(frame.locator("th").first).to_have_text("boundary")
+    frame.get_by_role("button", name="fill the page").click()
+    assert (frame.bounding_box() or {})["width"] == 1440
+    debugger.press("Escape")
+    assert (frame.bounding_box() or {})["width"] < 1000
+
+
+def test_a_run_that_is_replaced_while_slow_is_not_shown_late(
+    debugger: Debugger, table: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = Table.logits
+
+    def slowly(self: Table, *given: object) -> object:
+        time.sleep(0.05)
+        return answer(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Table, "logits", slowly)
+    page = debugger.open().page
+    debugger.run(form(table([ROW] * 8)), finish=False)
+    open_example(debugger, "no-such-hour")
+    page.wait_for_timeout(800)
+    assert debugger.get("run") == "example:no-such-hour"
