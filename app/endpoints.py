@@ -6,7 +6,6 @@ These are public endpoints: whatever comes in is checked, and a refusal is an an
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING, Any
 
 from app import examples, sessions
@@ -114,7 +113,7 @@ def get_comparison(asked: object) -> Answer:
             found = comparison.compare(run.trace, other.trace)
         except InputError as error:
             return {"error": "mistake", **message(error)}
-        answer: Answer = plain(
+        answer: Answer = payload.plain(
             {
                 "changed": {name: list(pair) for name, pair in found.changed.items()},
                 "shared_noise": found.shared_noise,
@@ -151,15 +150,6 @@ def message(error: InputError) -> dict[str, Any]:
         "column": place.column if place else None,
         "positions": list(getattr(error, "positions", ())),
     }
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON has it: what is not finite is null."""
-    if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (

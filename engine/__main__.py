@@ -16,6 +16,7 @@ from engine.commands.console import errors
 from engine.commands.constraint import spread_choices
 from engine.commands.diagnose import diagnose
 from engine.commands.inspect import inspect
+from engine.commands.render import render
 from engine.commands.run import run
 from engine.commands.tasks import tasks
 from engine.errors import InputError
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(inspect)
 app.command()(compare)
+app.command()(render)
 app.command("compile")(compile_)
 app.command()(accepts)
 app.command()(diagnose)

@@ -36,13 +36,29 @@ def steps_part(run: Trace, first: int = 0, stop: int | None = None) -> payload.P
 def test_every_quantity_of_the_steps_reads_back_as_it_was_recorded(run: Trace) -> None:
     part = json.loads(json.dumps(steps_part(run), allow_nan=False))
     arrays = payload.unpack(part)
+    derived = ("flip", "forced", "recorded")
     for name, array in arrays.items():
+        if name in derived:
+            continue
         recorded = run.column(name)
         wanted = recorded.astype(np.float32) if name.startswith("confidence") else recorded
         np.testing.assert_array_equal(array, wanted, err_msg=name)
     assert part["texts"][-1] == run.text
     assert part["drawn_accepted"][-1] == run.accepted
     assert part["count"] == len(run.steps)
+
+
+@RUNS
+def test_flips_and_forced_positions_are_those_of_the_record(run: Trace) -> None:
+    arrays = payload.unpack(steps_part(run))
+    sizes = np.bincount(run.header.automaton.token_class, minlength=run.header.automaton.classes)
+    for t, record in enumerate(run.steps):
+        for i in range(run.header.config.length):
+            allowed = sum(int(n) for n, lift in zip(sizes, record.log_lift[i], strict=True) if lift > -np.inf)
+            assert arrays["forced"][t, i] == (allowed == 1)
+            free, constrained = record.top_ids[i, :, 0]
+            assert arrays["flip"][t, i] == (constrained >= 0 and free != constrained)
+        assert arrays["recorded"][t] == (record.log_mean_field is not None)
 
 
 def test_impossible_stays_minus_infinity_on_its_way_to_the_browser() -> None:

@@ -11,6 +11,7 @@ little-endian, each array aligned to 8 bytes. `-inf` and NaN travel as what they
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -163,6 +164,15 @@ def window(head: Header, center: int) -> Part:
     states = graph.window(head.automaton, center)
     source = graph.dot_source(head, states)
     return {"states": states.tolist(), "dot": source, "svg": graph.layout(source)}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: what is not finite is null."""
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _tokens(head: Header, arrays: Sequence[np.ndarray]) -> dict[str, dict[str, str]]:

@@ -164,7 +164,7 @@ export function mount({element, props, server, watch, trigger}) {
         `${run.states.toLocaleString('en')} states, ${run.head.edges.toLocaleString('en')} edges, ${run.head.classes.toLocaleString('en')} token classes`,
         `model ${typical(run, 'model_ms')}, engine ${typical(run, 'engine_ms')} a step`].map(text => el('span', {text})));
     configuration.append(el('q', {class: 'ds-prompt', text: config.prompt, title: config.prompt, hidden: !config.prompt}));
-    resume.hidden = run.finished || run.status === 'running' || String(run.id).startsWith('example:');
+    resume.hidden = run.finished || run.status === 'running' || String(run.id).startsWith('example:') || Boolean(props.offline);
   }
   // The median: the first step of a process may have compiled kernels.
   function typical(run, name) {
@@ -265,10 +265,10 @@ export function mount({element, props, server, watch, trigger}) {
     commit: run => jump(find.commit(run, focus, 1)), commitBack: run => jump(find.commit(run, focus, -1)), flip: run => jump(find.flip(run, focus, 1)), flipBack: run => jump(find.flip(run, focus, -1)),
     rival: run => jump(find.rival(run, focus, 1)), rivalBack: run => jump(find.rival(run, focus, -1)), forced: run => jump(find.forced(run, focus, 1)),
     difference: () => get('b') && jump(find.difference(get('a'), get('b'), focus, 1)), hopeless: run => jump(find.hopeless(run)), hit: () => parts.breaks.next(1), hitBack: () => parts.breaks.next(-1),
-    fork: () => last && layout.fork.open(viewNow()), resume: run => !resume.hidden && trigger('go_on', {run: run.id}), side: () => get('b') && go({side: focus.side === 'a' ? 'b' : 'a'}),
+    fork: () => last && !props.offline && layout.fork.open(viewNow()), resume: run => !resume.hidden && trigger('go_on', {run: run.id}), side: () => get('b') && go({side: focus.side === 'a' ? 'b' : 'a'}),
     metric() { const names = Object.keys(QUANTITIES); go({metric: names[(names.indexOf(focus.metric) + 1) % names.length]}); },
     save: () => trigger('save', {side: focus.side})};
-  const always = {gallery: () => layout.openGallery(gallery), palette: () => search.open(), help: () => layout.help.showModal()};
+  const always = {gallery: () => !props.offline && layout.openGallery(gallery), palette: () => search.open(), help: () => layout.help.showModal()};
   // The focus may have moved since the last frame.
   function viewNow() { const run = active(), step = Math.min(focus.step, run.last); return {...last, run, step, position: focus.position, detail: run.detail(step)}; }
   function act(name) {

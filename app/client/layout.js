@@ -27,12 +27,12 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   const button = (text, title, run, more = {}) => el('button', {type: 'button', class: 'ds-button', title, text, onclick: run, ...more});
   const pick = {a: el('select', {class: 'ds-select ds-pick', 'aria-label': 'Run shown'}), b: el('select', {class: 'ds-select ds-pick', 'aria-label': 'Run beside it'})};
   for (const side of ['a', 'b']) pick[side].addEventListener('change', () => trigger('choose', {a: pick.a.value || null, b: pick.b.value || null}));
-  const stop = button('■ Stop', 'Stop the run; what it has finished stays', () => trigger('stop', {}), {hidden: true, class: 'ds-button stop'});
-  const resume = button('▶ Go on', 'Let this run go on behind its last step (g)', () => act('resume'), {hidden: true});
+  const stop = button('■ Stop', 'Stop the run; what it has finished stays', () => trigger('stop', {}), {hidden: true, class: 'ds-button stop', 'data-online': ''});
+  const resume = button('▶ Go on', 'Let this run go on behind its last step (g)', () => act('resume'), {hidden: true, 'data-online': ''});
   const status = el('span', {class: 'ds-status', role: 'status'});
   const bar = el('div', {class: 'ds-bar'}, el('span', {class: 'ds-badge', text: 'A'}), pick.a, el('span', {class: 'ds-badge b', text: 'B'}), pick.b, status, stop, resume, el('span', {class: 'ds-grow'}),
-    button('Fork…', 'Change something at this step and position (e)', () => act('fork')), button('Examples', 'Recorded runs (x)', () => act('gallery')), button('Find', 'A token, a position, a step, a command (/)', () => act('palette')),
-    button('Save', 'Save the run as a trace file', () => act('save')), button('?', 'Keys (?)', () => act('help'), {'aria-label': 'Keys'}));
+    button('Fork…', 'Change something at this step and position (e)', () => act('fork'), {'data-online': ''}), button('Examples', 'Recorded runs (x)', () => act('gallery'), {'data-online': ''}), button('Find', 'A token, a position, a step, a command (/)', () => act('palette')),
+    button('Save', 'Save the run as a trace file', () => act('save'), {'data-online': ''}), button('?', 'Keys (?)', () => act('help'), {'aria-label': 'Keys'}));
   const alarm = el('div', {class: 'ds-message', role: 'alert', hidden: true}), live = el('p', {class: 'ds-live', 'aria-live': 'polite'}), configuration = el('p', {class: 'ds-config'});
   const frames = {};
   const panel = (name, title, content, options = {}) => {

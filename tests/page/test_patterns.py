@@ -11,9 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import synthetic
 from conftest import Debugger
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
+from typer.testing import CliRunner
 
+from engine import trace
+from engine.__main__ import app
 from engine.models.table import Table
 
 pytestmark = [
@@ -291,3 +295,27 @@ def test_a_run_that_is_replaced_while_slow_is_not_shown_late(
     open_example(debugger, "no-such-hour")
     page.wait_for_timeout(800)
     assert debugger.get("run") == "example:no-such-hour"
+
+
+def test_a_rendered_run_opens_offline_scrubs_and_shows_hostile_tokens_as_text(browser: Browser, tmp_path: Path) -> None:
+    run = synthetic.trace(synthetic.real_number(synthetic.HOSTILE), 12, 8)
+    trace.save(run, tmp_path / "run.trace")
+    out = tmp_path / "run.html"
+    assert CliRunner().invoke(app, ["render", str(tmp_path / "run.trace"), "--out", str(out)]).exit_code == 0
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(out.as_uri())
+    page.wait_for_selector("[data-ready][data-detail=here]", state="attached")
+    page.keyboard.press("End")
+    page.wait_for_selector("[data-ready][data-step='7']", state="attached")
+    for panel in ("canvas", "map", "tree", "trellis", "automaton", "position", "midpoint", "order"):
+        expect(page.locator(f".ds-panel.ds-{panel}")).to_be_visible()
+    assert page.evaluate("window.hacked") is None
+    assert not errors
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [out.as_uri()]
+    context.close()
+    assert CliRunner().invoke(app, ["render", str(tmp_path / "none"), "--out", str(out)]).exception

@@ -3,7 +3,7 @@
 import {el} from '../draw.js';
 
 export function create(go, tip, graphvizURL) {
-  const source = el('code', {class: 'ds-source'}), scroll = el('div', {class: 'ds-graph', tabindex: 0, role: 'img', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'});
+  const source = el('code', {class: 'ds-source', tabindex: 0, role: 'region', 'aria-label': 'Source of the constraint'}), scroll = el('div', {class: 'ds-graph', tabindex: 0, role: 'img', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'});
   const element = el('div', {}, source, scroll, note);
   let shown = null, fresh = false, nodes = new Map(), edges = new Map(), marked = [], asked = null, spansShown = null;
 

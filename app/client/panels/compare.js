@@ -136,7 +136,7 @@ export function create(go, tip, server) {
     c.fillStyle = colours.muted;
     c.font = `11px ${colours.sans}`;
     c.textAlign = 'right';
-    c.fillText('A, first commit on top', x0 - 6, 8);
+    c.fillText('A: first on top', x0 - 6, 8);
     c.textAlign = 'left';
     c.fillText('B; solid: earlier in B', x1 + 6, 8);
   }
@@ -144,6 +144,7 @@ export function create(go, tip, server) {
   function update(view) {
     const {a, b, compare, changed: fresh, widths, theme} = view;
     if (!compare || !b?.count || !a?.count) return;
+    if (now?.a !== a || now?.b !== b) { changed.textContent = 'Comparing…'; why.replaceChildren(); table.replaceChildren(); texts.replaceChildren(); tau.textContent = ''; element.answer = null; }
     now = {a, b};
     if (view.rested || fresh) ask(a, b).then(answer => { if (answer && element.answer !== answer) { element.answer = answer; write(answer, {a, b}); } });
     const key = [a.id, b.id, a.count, b.count, widths.right, theme, view.position, view.rested].join();
@@ -152,5 +153,8 @@ export function create(go, tip, server) {
     drawMap(view, widths.right);
     drawSlope(view, widths.right);
   }
-  return {element, update};
+  function rows({a, b}) {
+    return {head: ['position', 'step in A', 'step in B', 'token in A', 'token in B'], body: Array.from({length: Math.min(a.length, b.length)}, (_, i) => [i, ...[a, b].map(run => run.commitStep[i] < 0 ? null : run.commitStep[i]), ...[a, b].map(run => visible(run.text(run.drawn(run.last, i))))])};
+  }
+  return {element, update, rows};
 }

@@ -5,7 +5,7 @@ import {el, prepare, number, probability, visible, cut, alpha, diamond} from '..
 const ROWS = 24;
 
 export function create(go) {
-  const heading = el('div', {class: 'ds-where'}), facts = el('dl', {class: 'ds-facts'}), rows = el('div', {class: 'ds-rows', role: 'table', 'aria-label': 'Probabilities of tokens'});
+  const heading = el('div', {class: 'ds-where'}), facts = el('dl', {class: 'ds-facts'}), rows = el('div', {class: 'ds-rows', role: 'table', tabindex: 0, 'aria-label': 'Probabilities of tokens'});
   const logScale = el('input', {type: 'checkbox', id: 'ds-log'}), order = el('select', {class: 'ds-select', 'aria-label': 'Order of the tokens'},
     ...[['q', 'by q'], ['p', 'by p'], ['change', 'by |q − p|']].map(([value, text]) => el('option', {value, text})));
   const spark = el('canvas', {class: 'ds-spark', 'aria-hidden': 'true'}), needle = el('i', {class: 'ds-needle'});

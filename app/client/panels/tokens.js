@@ -18,7 +18,7 @@ export function create(go) {
   function side(name) {
     if (sides[name]) return sides[name];
     const grid = el('div', {class: 'ds-tokens', role: 'listbox', 'aria-label': `Canvas of run ${name.toUpperCase()}`});
-    const text = el('span', {class: 'ds-value'}), verdict = el('span', {class: 'ds-verdict'}), note = el('span', {class: 'ds-note'});
+    const text = el('span', {class: 'ds-value', tabindex: 0, role: 'group', 'aria-label': 'Joint draw as text'}), verdict = el('span', {class: 'ds-verdict'}), note = el('span', {class: 'ds-note'});
     const badge = el('span', {class: 'ds-badge', text: name.toUpperCase()});
     const box = el('div', {class: 'ds-text', 'data-side': name}, badge, grid, el('div', {class: 'ds-draw'}, el('span', {class: 'ds-label', text: 'joint draw'}), text, verdict, note));
     grid.addEventListener('click', event => {

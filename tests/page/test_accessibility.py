@@ -1,0 +1,85 @@
+"""The page for everybody: axe-core's rules for WCAG A and AA, keyboard alone, less motion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import Debugger
+from playwright.sync_api import Browser, Page, expect
+
+pytestmark = [
+    pytest.mark.page,
+    # The server runs in this process, and what Gradio and pandas deprecate is not ours to mend.
+    pytest.mark.filterwarnings("default"),
+]
+
+RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
+
+
+def serious(page: Page) -> list[str]:
+    found: list[dict[str, Any]] = Axe().run(page, options=RULES).response["violations"]
+    return [
+        f"{v['id']}: {node['html'][:160]}"
+        for v in found
+        if v["impact"] in ("serious", "critical")
+        for node in v["nodes"]
+    ]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390)])
+def test_axe_finds_nothing_serious(browser: Browser, url: str, scheme: Any, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    debugger = Debugger(context.new_page(), url).open()
+    debugger.wait("detail", "here")
+    page = debugger.page
+    page.wait_for_timeout(400)
+    assert serious(page) == []
+    debugger.blur()
+    for key, dialog in (
+        ("e", ".ds-fork"),
+        ("?", "dialog:has(.ds-keys)"),
+        ("/", ".ds-palette"),
+        ("x", "dialog:has(.ds-cards)"),
+    ):
+        expect(page.locator("dialog[open]")).to_have_count(0)
+        debugger.blur()
+        debugger.press(key)
+        expect(page.locator(dialog)).to_be_visible()
+        assert serious(page) == [], f"after {key}"
+        debugger.press("Escape")
+    debugger.blur()
+    debugger.press("x")
+    page.locator('.ds-card[data-name="mf-mar"]').click()
+    expect(page.locator(".ds-against")).to_contain_text("They part")
+    assert serious(page) == []
+    assert not debugger.errors
+    context.close()
+
+
+def test_the_keyboard_alone_reaches_a_position_and_its_fork(debugger: Debugger) -> None:
+    page = debugger.open().page
+    here = page.locator(".ds-token[data-i][tabindex='0']")
+    expect(here).to_have_count(1)  # one stop for the whole canvas
+    here.focus()
+    before = int(debugger.get("position") or 0)
+    debugger.press("]")
+    debugger.wait("position", str(before + 1))
+    expect(page.locator(".ds-token:focus")).to_have_attribute("data-i", str(before + 1))
+    debugger.press("e")
+    expect(page.locator("dialog.ds-fork")).to_be_visible()
+    debugger.press("Escape")
+    expect(page.locator("dialog.ds-fork")).to_be_hidden()
+    expect(page.locator(".ds-live")).to_contain_text(f"Position {before + 1}")
+
+
+def test_with_less_motion_nothing_moves_by_itself(browser: Browser, url: str) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    debugger = Debugger(context.new_page(), url).open()
+    step = debugger.get("step")
+    debugger.page.wait_for_timeout(600)
+    assert debugger.get("step") == step
+    moving = debugger.page.evaluate("document.getAnimations().filter(a => a.playState === 'running').length")
+    assert moving == 0
+    context.close()
