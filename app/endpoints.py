@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from app import examples, sessions
 from engine import breakpoints, comparison
 from engine.errors import InputError
@@ -129,6 +131,39 @@ def get_comparison(asked: object) -> Answer:
     return _answer(asked, build)
 
 
+def get_findings(asked: object) -> Answer:
+    """Return what the diagnosis of `run` finds."""
+
+    def build(run: Run, _: dict[str, Any]) -> Answer:
+        # It brings compiled loops, which the page does not need to open.
+        from engine.diagnosis import dynamic
+
+        try:
+            return {"findings": [payload.plain(finding.plain()) for finding in dynamic.findings(run.trace)]}
+        except InputError as error:
+            return {"error": "mistake", **message(error)}
+
+    return _answer(asked, build)
+
+
+def get_fronts(asked: object) -> Answer:
+    """Return, for `step` of `run`, which states the start reaches and which reach acceptance, at every boundary."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        from engine.diagnosis import conflict
+
+        if not run.steps:
+            return {"error": "no such step"}
+        canvas = run.steps[_number(words, "step", len(run.steps) - 1)].canvas
+        forward, backward = conflict.fronts(
+            conflict.canvas_of(run.header.automaton, canvas, run.header.vocabulary.mask_id)
+        )
+        bits = {"forward": np.packbits(forward, axis=1), "backward": np.packbits(backward, axis=1)}
+        return payload.pack(bits, {})
+
+    return _answer(asked, build)
+
+
 def get_words(_asked: object = None) -> Answer:
     """Return the names that a breakpoint may use: name, `number`, `text` or `flag`, meaning."""
     numbers = {**breakpoints.POSITION_NUMBERS, **breakpoints.STEP_NUMBERS}
@@ -161,4 +196,6 @@ SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (
     get_hits,
     get_comparison,
     get_words,
+    get_findings,
+    get_fronts,
 )

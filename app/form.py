@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import ConfigError
+from engine import constraints
+from engine.errors import ConfigError, InputError
 from engine.trace import Config
 
 if TYPE_CHECKING:
@@ -26,6 +27,43 @@ FIELDS = (
     "pins",
 )
 """Names of the form's fields, in the order in which their values come."""
+
+
+HINTS = {
+    "regex": "A regex in Python's syntax, as [0-9]{4}-[0-9]{2}",
+    "choices": "One choice a line",
+    "json_schema": 'A JSON schema, as {"type": "object", "properties": {"age": {"type": "integer"}}}',
+    "tools": "A list of function definitions, in OpenAI's or BFCL's form",
+    "grammar": "A grammar in Lark's syntax, beginning with start:",
+    "sql": "CREATE TABLE statements: SELECT statements over these tables",
+    "none": "No constraint: every text is accepted",
+}
+"""What to write as source, by kind."""
+
+
+def checked(kind: str, source: str | None) -> str:
+    """Return what is wrong or worth knowing about a constraint, as inert HTML; nothing where all is well."""
+    if kind == "none" or not source:
+        return ""
+    try:
+        read = constraints.read(kind, tuple(source.splitlines()) if kind == "choices" else source)
+    except InputError as error:
+        frame = f"<pre>{_inert(error.place.frame())}</pre>" if error.place else ""
+        said = f"<p>✕ {_inert(error.problem)}</p>{frame}<p>{_inert(error.remedy)}</p>"
+        return f'<div class="ds-check-error" role="status">{said}</div>'
+    notes = (
+        f"<p>▲ {_inert(finding.message)} {_inert(' '.join(finding.fixes))}</p>"
+        + (f"<pre>{_inert(finding.where.frame())}</pre>" if finding.where else "")
+        for finding in read.findings
+    )
+    return "".join(f'<div class="ds-check-note" role="status">{note}</div>' for note in notes)
+
+
+def _inert(text: str) -> str:
+    """Escape for HTML, and for the template literal that Gradio makes of it."""
+    for character in "&<>\"'`${}\\":
+        text = text.replace(character, f"\0{ord(character)};")
+    return text.replace("\0", "&#")
 
 
 def read_form(values: tuple[Any, ...]) -> tuple[Config, list[str]]:

@@ -40,7 +40,7 @@ ON_LOAD = """
 import(new URL(props.module, document.baseURI).href)
   .then(module => module.mount({element, props, server, watch, trigger}))
   .catch(error => { element.textContent = 'The debugger could not start: ' + error; });
-// Events that Python listens to: 'stop' 'choose' 'example' 'save' 'fork' 'go_on' 'breaks'
+// Events that Python listens to: 'stop' 'choose' 'example' 'save' 'fork' 'go_on' 'breaks' 'remedy'
 """
 
 
@@ -110,7 +110,7 @@ def _form() -> dict[str, Any]:
     )
     parts["prompt"] = gr.Textbox(value.get("prompt", ""), label="Prompt", lines=2, max_lines=6, elem_id="prompt")
     parts["kind"] = gr.Radio(
-        ["regex", "choices", "none"],
+        [*constraints.KINDS, "none"],
         value=value.get("kind", "regex"),
         label="Constraint",
         elem_id="kind",
@@ -118,11 +118,12 @@ def _form() -> dict[str, Any]:
     parts["source"] = gr.Textbox(
         value.get("source", ""),
         label="Source",
-        info="A regex in Python's syntax, or one choice a line",
+        info=form.HINTS.get(value.get("kind", "regex"), ""),
         lines=2,
-        max_lines=8,
+        max_lines=12,
         elem_id="source",
     )
+    parts["checked"] = gr.HTML("", elem_id="checked")
     with gr.Row(elem_classes="ds-run"):
         parts["run"] = gr.Button("Run", variant="primary", elem_id="run", size="md")
     with gr.Row():
@@ -208,6 +209,10 @@ def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.D
     def go_on(now: View, data: gr.EventData, request: gr.Request) -> Iterator[View]:
         yield from running.go_on(now, request.session_hash, getattr(data, "run", None))
 
+    def remedy(now: View, data: gr.EventData, request: gr.Request) -> Iterator[View]:
+        words = {name: getattr(data, name, None) for name in ("run", "changes")}
+        yield from running.remedy(now, request.session_hash, words)
+
     def breaks(now: View, data: gr.EventData) -> View:
         return running.set_breaks(now, getattr(data, "texts", None))
 
@@ -215,6 +220,7 @@ def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.D
     started = [
         shown.fork(fork, shown, shown, **quiet),
         shown.go_on(go_on, shown, shown, **quiet),
+        shown.remedy(remedy, shown, shown, **quiet),
         parts["run"].click(run, [shown, *fields], shown, **quiet),
         parts["run_beside"].click(run_beside, [shown, parts["beside"]], shown, **quiet),
     ]
@@ -245,8 +251,18 @@ def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.D
         None, js="() => document.querySelector('#saved')?.click()", **quiet
     )
     parts["open"].upload(upload, [shown, parts["open"]], shown, queue=False, **quiet)
+    _wire_form(parts, quiet)
     parts["task"].input(_fill, parts["task"], fields, queue=False, **quiet)
     page.unload(_forget)
+
+
+def _wire_form(parts: dict[str, Any], quiet: dict[str, Any]) -> None:
+    """Say what is wrong with a constraint while it is written."""
+    parts["kind"].change(lambda kind: gr.update(info=form.HINTS.get(kind, "")), parts["kind"], parts["source"], **quiet)
+    for part in ("source", "kind"):
+        parts[part].change(
+            form.checked, [parts["kind"], parts["source"]], parts["checked"], trigger_mode="always_last", **quiet
+        )
 
 
 def _forget(request: gr.Request) -> None:

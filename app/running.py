@@ -84,6 +84,31 @@ def fork(now: View | None, owner: str | None, words: dict[str, Any]) -> Iterator
         yield view(now, message=message(error), running=None)
 
 
+def remedy(now: View | None, owner: str | None, words: dict[str, Any]) -> Iterator[View]:
+    """Run a run's configuration with the changes that a finding proposes, beside it."""
+    try:
+        first = sessions.find(words.get("run"))
+        changes = words.get("changes")
+        if first is None or not isinstance(changes, dict):
+            raise gone()
+        known = {f.name for f in dataclasses.fields(Config)}
+        if not set(changes) <= known:
+            raise ConfigError(f"There is no setting {min(set(changes) - known)!r}.", "Choose another remedy.")
+        pairs = {name: _tuples(value) for name, value in changes.items()}
+        for name, value in pairs.items():
+            old = getattr(first.header.config, name)
+            if None not in (old, value) and type(value) is not type(old):
+                raise ConfigError(f"The {name} can't be {value!r}.", f"It is {old!r} now; give one of that kind.")
+        shown = view(now, a=first.run_id, b=None)
+        yield from _run(shown, "b", owner, dataclasses.replace(first.header.config, **pairs))
+    except InputError as error:
+        yield view(now, message=message(error), running=None)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
 def go_on(now: View | None, owner: str | None, run_id: object) -> Iterator[View]:
     """Let a stopped or paused run of this session go on behind its last step."""
     try:

@@ -217,6 +217,8 @@ def _set(config: Config, edit: Edit) -> Config:
 
 def _constrained(header: Header, edit: Edit) -> Header:
     """Compile another constraint over the same vocabulary."""
+    if not isinstance(edit.name, str | None):
+        raise ForkError(f"There is no constraint kind {edit.name!r}.", "Give the name of one, or none.")
     config = dataclasses.replace(header.config, kind=edit.name, source=edit.value)
     return dataclasses.replace(header, config=config, automaton=preparation.compiled(config, header.vocabulary))
 

@@ -97,6 +97,7 @@ export function mount({element, props, server, watch, trigger}) {
     parts.commits.update(view);
     parts.compare.update(view);
     parts.breaks.update(view);
+    parts.findings.update(view);
     if (changed) configure(run);
     if (rested) for (const panel of Object.values(layout.frames)) panel.refresh();
     changed = false;

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import synthetic
 
@@ -343,3 +344,35 @@ def test_hits_and_comparisons_are_answers(runs: Runs, table: Callable[..., str])
     assert answer["changed"] == {"seed": [0, 1]}
     other = runs.add(RUN, "me").run_id
     assert "can't be aligned" in endpoints.get_comparison({"run": first["a"], "other": other})["problem"]
+
+
+def test_what_is_wrong_with_a_constraint_is_said_as_inert_text() -> None:
+    nasty = "(<img src=x onerror=a>${window.hacked=1}{{value}}"
+    said = form.checked("regex", nasty)
+    assert "✕" in said
+    inside = said.replace('<div class="ds-check-error" role="status">', "").replace("</div>", "")
+    for tag in ("<p>", "</p>", "<pre>", "</pre>"):
+        inside = inside.replace(tag, "")
+    assert not set("<>${}`") & set(inside)
+    import html
+
+    assert "<img src=x onerror=a>${window.hacked=1}{{value}}" in html.unescape(inside)
+    assert form.checked("regex", "[0-9]+") == form.checked("none", "(") == form.checked("regex", "") == ""
+
+
+def test_findings_fronts_and_remedies_are_answers(runs: Runs, table: Callable[..., str]) -> None:
+    first = begun(table)
+    answer = endpoints.get_findings({"run": first["a"]})
+    json.dumps(answer, allow_nan=False)
+    assert isinstance(answer["findings"], list)
+    made = runs.get(first["a"])
+    assert made is not None
+    for number in (0, 3, 99, "x"):
+        fronts = payload.unpack(endpoints.get_fronts({"run": first["a"], "step": number}))
+        step = made.steps[min(number, 3) if isinstance(number, int) else 0]
+        both = np.unpackbits(fronts["forward"] & fronts["backward"], axis=1)
+        assert np.array_equal(both, np.unpackbits(step.live, axis=1)), "live is what both reach"
+    both = last(running.remedy(first, "me", {"run": first["a"], "changes": {"seed": 5}}))
+    assert runs.get(both["b"]).header.config.seed == 5  # type: ignore[union-attr]
+    for changes in ({"nonsense": 1}, None, {"length": "x"}):
+        assert last(running.remedy(first, "me", {"run": first["a"], "changes": changes}))["message"]
