@@ -181,8 +181,9 @@ def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) ->
 def top_tokens(potential: Potential, marginals: Marginals, top: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return `(ids, log p, log q)` of the shown tokens as in `StepRecord`; a committed position shows its own."""
     edges = potential.automaton.edges
-    ids, log_p, log_q = tokens.top_tokens(
+    return tokens.top_tokens(
         potential.logits,
+        potential.canvas,
         potential.masked,
         potential.scale,
         potential.largest,
@@ -194,11 +195,6 @@ def top_tokens(potential: Potential, marginals: Marginals, top: int) -> tuple[np
         edges.class_tokens,
         top,
     )
-    committed = np.setdiff1d(np.arange(potential.length), potential.masked, assume_unique=True)
-    ids[committed, :, 0] = potential.canvas[committed, None]
-    log_p[committed, :, 0] = 0.0
-    log_q[committed, :, 0] = 0.0 if np.isfinite(marginals.kl).all() else -np.inf
-    return ids, log_p, log_q
 
 
 def top_states(potential: Potential, messages: Messages, top: int) -> tuple[np.ndarray, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -133,7 +134,7 @@ def potential(
     mass, exponent, log_mass, mean_log, best, entropy, largest, log_total = tokens.class_masses(
         logits, canvas, masked, scale, automaton.token_class, edges.class_tokens_ptr, edges.class_tokens
     )
-    if not np.isfinite(largest).all():
+    if not math.isfinite(largest.sum()):
         bad = int(masked[np.flatnonzero(~np.isfinite(largest))[0]])
         raise ModelError(
             f"The model's logits at position {bad} have no finite maximum.",

@@ -149,37 +149,44 @@ def _finish_row(scale, peak, total, mean_log, m, k, log_mass, best):
 
 
 @njit(cache=True)
-def top_tokens(logits, masked, scale, largest, log_total, best, log_lift, token_class, ptr, tokens, top):
+def top_tokens(logits, canvas, masked, scale, largest, log_total, best, log_lift, token_class, ptr, tokens, top):
     """Return the `top` most probable tokens of each position under the mean field and under the posterior.
 
     The largest scores of groups of tokens set a bar, and a group below it is passed over whole. Under the mean field
     the groups are tokens a stride apart; under the posterior they are the allowed classes.
 
     Args:
-        logits, masked, scale, largest, log_total, best, ptr, tokens: as in `class_masses`.
+        logits, canvas, masked, scale, largest, log_total, best, ptr, tokens: as in `class_masses`.
         log_lift: `[length classes]`.
         token_class: int32 `[vocab]`.
         top: how many.
 
     Returns:
-        `(ids, log_mean_field, log_posterior)`, each `[length 2 top]`, descending; ids -1 where there are fewer.
-        Nothing is filled in at positions that aren't masked.
+        `(ids, log_mean_field, log_posterior)`, each `[length 2 top]`, descending; ids -1 where there are fewer. A
+        committed position has its own token.
     """
     ids = np.full((log_lift.shape[0], 2, top), -1, np.int32)
     log_p = np.full((log_lift.shape[0], 2, top), -np.inf, np.float32)
     log_q = np.full((log_lift.shape[0], 2, top), -np.inf, np.float32)
-    groups = -(-tokens.size // _GROUP)
-    group_best = np.empty(groups, logits.dtype)
-    class_best, score = np.empty(ptr.size - 1), np.empty(top)
-    for row in range(masked.size):
-        i = masked[row]
+    group_best = np.empty(_groups(tokens.size), logits.dtype)
+    class_best, candidate, score = np.empty(ptr.size - 1), np.empty(tokens.size), np.empty(top)
+    candidate_id = np.empty(tokens.size, np.int32)
+    nothing = log_lift.max() == -np.inf
+    row = -1
+    for i in range(canvas.size):
+        if row + 1 == masked.size or masked[row + 1] != i:
+            ids[i, :, 0] = canvas[i]
+            log_p[i, :, 0] = 0.0
+            log_q[i, :, 0] = -np.inf if nothing else 0.0
+            continue
+        row += 1
         values = logits[i]
         _group_maxima(values[: tokens.size], group_best)
-        bar = _bar(group_best, np.float64(largest[row]), top)
+        bar = _bar(group_best, largest[row], top)
         score[:] = -np.inf
-        for g in range(groups):
+        for g in range(group_best.size):
             if group_best[g] > bar:
-                for v in range(g, tokens.size, groups):
+                for v in range(g, tokens.size, group_best.size):
                     if values[v] > bar:
                         bar = max(bar, _insert(ids[i, 0], score, v, np.float64(values[v])))
         highest = -np.inf
@@ -187,13 +194,19 @@ def top_tokens(logits, masked, scale, largest, log_total, best, log_lift, token_
             class_best[c] = best[i, c] + log_lift[i, c]
             highest = max(highest, class_best[c])
         bar = _bar(class_best, highest, top)
-        score[:] = -np.inf
+        count = 0
         for c in range(class_best.size):
             if class_best[c] > bar:
-                for t in range(ptr[c], ptr[c + 1]):
-                    x = (np.float64(values[tokens[t]]) - largest[row]) * scale + log_lift[i, c]
-                    if x > bar:
-                        bar = max(bar, _insert(ids[i, 1], score, tokens[t], x))
+                begin, stop = ptr[c], ptr[c + 1]
+                end = count + stop - begin
+                _shift(values, tokens[begin:stop], largest[row], scale, log_lift[i, c], candidate[count:end])
+                candidate_id[count:end] = tokens[begin:stop]
+                count = end
+        bar = _bar(candidate[:count], highest, top)
+        score[:] = -np.inf
+        for n in range(count):
+            if candidate[n] > bar:
+                bar = max(bar, _insert(ids[i, 1], score, candidate_id[n], candidate[n]))
         for n in range(2 * top):
             v = ids[i, n // top, n % top]
             if v >= 0:
@@ -203,15 +216,32 @@ def top_tokens(logits, masked, scale, largest, log_total, best, log_lift, token_
     return ids, log_p, log_q
 
 
+@njit(cache=True)
+def _groups(vocab):
+    """Return how many groups there are: one for about `_GROUP` tokens, and a whole number of vectors of them."""
+    return min(-(-vocab // (_GROUP * 32)) * 32, vocab)
+
+
 @njit(cache=True, fastmath={"nsz", "nnan"})
 def _group_maxima(values, out):
     """Fill `out` with the maxima of `values[g], values[g + groups], …`: a loop over vectors, not within them."""
     groups = out.size
-    for g in range(groups):
-        out[g] = values[g]
+    out[:] = values[:groups]
     for begin in range(groups, values.size, groups):
-        for g in range(min(groups, values.size - begin)):
-            out[g] = larger(out[g], values[begin + g])
+        _raise_to(out, values[begin : begin + groups])
+
+
+@njit(cache=True, fastmath={"nsz", "nnan"})
+def _raise_to(out, values):
+    for g in range(values.size):
+        out[g] = larger(out[g], values[g])
+
+
+@njit(cache=True, fastmath={"contract"})
+def _shift(values, tokens, largest, scale, log_lift, out):
+    """Fill in the posterior's score of each token of a class."""
+    for t in range(tokens.size):
+        out[t] = (np.float64(values[tokens[t]]) - largest) * np.float64(scale) + log_lift
 
 
 @njit(cache=True)
