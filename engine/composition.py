@@ -8,85 +8,32 @@ the *distinct* functions, a few thousand where the trie has several hundred thou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
 
 DEAD = 0
 """The function that moves no state."""
-
-
-@dataclass(frozen=True, eq=False)
-class Trie:
-    """The byte strings of a vocabulary as a trie, nodes in depth-first order.
-
-    Attributes:
-        parent: int32 `[nodes]`; node 0 is the root, its own parent.
-        byte: uint8 `[nodes]`, the byte that leads from the parent to the node.
-        node: int32 `[vocab]`, the node where each token ends; the root for ids that write nothing.
-    """
-
-    parent: np.ndarray
-    byte: np.ndarray
-    node: np.ndarray
-
-
-def build_trie(token_bytes: tuple[bytes | None, ...]) -> Trie:
-    """Build the trie in one pass over the sorted tokens."""
-    ids = sorted(
-        (i for i, data in enumerate(token_bytes) if data),
-        key=lambda i: token_bytes[i] or b"",
-    )
-    parts = [token_bytes[i] or b"" for i in ids]
-    ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-    data = np.frombuffer(b"".join(parts), np.uint8)
-    parent, byte, leaf = _trie(data, ends)
-    node = np.zeros(len(token_bytes), np.int32)
-    node[np.asarray(ids, np.int64)] = leaf
-    return Trie(parent, byte, node)
+PAIRS = 120_000_000
+"""Moves that all functions may hold together, 8 bytes each: 1 GB."""
+WORK = 3_000_000_000
+"""Moves that may be composed: some ten seconds."""
 
 
 @njit(cache=True)
-def _trie(data, ends):
-    tokens = ends.size - 1
-    parent = np.zeros(data.size + 1, np.int32)
-    byte = np.zeros(data.size + 1, np.uint8)
-    leaf = np.zeros(tokens, np.int32)
-    longest = 0
-    for t in range(tokens):
-        longest = max(longest, ends[t + 1] - ends[t])
-    stack = np.zeros(longest + 1, np.int32)  # node at each depth of the previous token
-    nodes = 1
-    previous_length = 0
-    for t in range(tokens):
-        length = ends[t + 1] - ends[t]
-        depth = 0
-        while depth < length and depth < previous_length and data[ends[t] + depth] == byte[stack[depth + 1]]:
-            depth += 1
-        while depth < length:
-            parent[nodes] = stack[depth]
-            byte[nodes] = data[ends[t] + depth]
-            depth += 1
-            stack[depth] = nodes
-            nodes += 1
-        leaf[t] = stack[length]
-        previous_length = length
-    return parent[:nodes].copy(), byte[:nodes].copy(), leaf
-
-
-@njit(cache=True)
-def compose(move, parent, symbol):
+def compose(move, parent, symbol, most_pairs=PAIRS, most_work=WORK):
     """Give every trie node the id of its function on states.
 
     Args:
         move: int32 `[states byte_classes]`, -1 where dead.
         parent: int32 `[nodes]` of the trie.
         symbol: `[nodes]`, the byte class of the byte that leads to each node.
+        most_pairs: moves that may be stored.
+        most_work: moves that may be looked at; so nothing hangs, and what is refused is so on any machine.
 
     Returns:
         `(function, ptr, source, target)`: int32 `[nodes]` function ids, and for each function `f` its moves
-        `source[ptr[f]:ptr[f + 1]] → target[…]`, sources ascending. Function 0 is `DEAD`, 1 the identity.
+        `source[ptr[f]:ptr[f + 1]] → target[…]`, sources ascending. Function 0 is `DEAD`, 1 the identity. All are
+        empty where a budget is passed.
     """
     states, symbols = move.shape
     capacity = 1024
@@ -102,7 +49,7 @@ def compose(move, parent, symbol):
         target[q] = q
     successor[DEAD, :] = DEAD
     ptr[2] = states
-    functions = 2
+    functions, work = 2, 0
     function = np.zeros(parent.size, np.int32)
     function[0] = 1
     for node in range(1, parent.size):
@@ -115,6 +62,9 @@ def compose(move, parent, symbol):
             continue
         begin, end = ptr[before], ptr[before + 1]
         top = ptr[functions]
+        work += end - begin
+        if work > most_work or top + (end - begin) > most_pairs:
+            return function[:0], ptr[:0], source[:0], target[:0]
         if top + (end - begin) > source.size:
             source = grow(source, top + (end - begin))
             target = grow(target, top + (end - begin))

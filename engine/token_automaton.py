@@ -178,8 +178,8 @@ def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
         function, ptr, source, target = relations.compose(
             automaton.ptr, automaton.target, automaton.states, trie.parent, symbol, relations.PAIRS, relations.WORK
         )
-        if not ptr.size:
-            raise _too_many_pairs(automaton, relations.PAIRS)
+    if not ptr.size:
+        raise _too_many_pairs(automaton, composition.PAIRS if automaton.deterministic else relations.PAIRS)
     token_function = function[trie.node]
     token_function[trie.node == 0] = composition.DEAD
     used, token_class = np.unique(token_function, return_inverse=True)
@@ -253,10 +253,11 @@ def everything(vocabulary: Vocabulary) -> TokenAutomaton:
 
 def _too_many_pairs(automaton: ByteAutomaton, budget: int) -> SizeError:
     place = automaton.findings[0].where if automaton.findings else None
+    kind = "" if automaton.deterministic else "nondeterministic "
     return SizeError(
-        f"The nondeterministic automaton of this constraint has {automaton.states:,} states, and what the tokens "
-        f"do to them passes {budget:,} moves.",
-        "Make the part that keeps it from being deterministic simpler, or lower its bound.",
+        f"The {kind}automaton of this constraint has {automaton.states:,} states, and what the tokens do to them "
+        f"passes {budget:,} moves.",
+        "Lower the bounds of its repetitions, or simplify the part that needs the most states.",
         place,
     )
 

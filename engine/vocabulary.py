@@ -12,7 +12,7 @@ from engine.token_bytes import writer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from engine.composition import Trie
+    from engine.trie import Trie
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,13 @@ class Vocabulary:
 
     @cached_property
     def trie(self) -> Trie:
-        """The byte strings of `token_bytes` and, behind them, of `first_bytes`, as one trie, built once."""
-        from engine.composition import build_trie
+        """The byte strings of `token_bytes` and, behind them, of `first_bytes`, as one trie, built once.
 
-        return build_trie(self.token_bytes + tuple(data for _, data in self.first_bytes))
+        A large one is kept on disk.
+        """
+        from engine import trie
+
+        return trie.trie(self.token_bytes + tuple(data for _, data in self.first_bytes))
 
     @cached_property
     def _at_first(self) -> dict[int, bytes]:

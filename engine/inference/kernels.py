@@ -185,14 +185,17 @@ def _room(states, labels):
 
 @njit(cache=True)
 def _carry(edges, live, over, to, mass, exponent, room, m, k):
-    """Carry a message over one position: fill `m, k` of the states `live[to]` from those of `live[over]`."""
+    """Carry a message over one position: fill `m, k` of the states `live[to]` from those of `live[over]`.
+
+    A state that nothing comes to stays 0, as where a caller passes fewer states than are live.
+    """
     ptr, other, label = edges
     dense, dense_k, weight = room
     most, span = _span(m[over[0] : over[1]], k[over[0] : over[1]])
     most_mass, span_mass = _span(mass, exponent)
     if span + span_mass <= _SAFE:
         for n in range(over[0], over[1]):
-            dense[live[n]] = m[n] * _SCALES[most - k[n]]
+            dense[live[n]] = m[n] * _SCALES[most - k[n]] if m[n] > 0.0 else 0.0
         for c in range(weight.size):
             weight[c] = mass[c] * _SCALES[most_mass - exponent[c]] if mass[c] > 0.0 else 0.0
         for n in range(to[0], to[1]):
@@ -200,7 +203,8 @@ def _carry(edges, live, over, to, mass, exponent, room, m, k):
             x = 0.0
             for e in range(ptr[q], ptr[q + 1]):
                 x += weight[label[e]] * dense[other[e]]
-            m[n], k[n] = normal(x, most + most_mass - 2)
+            if x > 0.0:
+                m[n], k[n] = normal(x, most + most_mass - 2)
     else:
         for n in range(over[0], over[1]):
             dense[live[n]], dense_k[live[n]] = m[n], k[n]
