@@ -18,6 +18,7 @@ from engine.commands.diagnose import diagnose
 from engine.commands.inspect import inspect
 from engine.commands.render import render
 from engine.commands.run import run
+from engine.commands.tables import tables
 from engine.commands.tasks import tasks
 from engine.errors import InputError
 
@@ -35,6 +36,7 @@ app.command("compile")(compile_)
 app.command()(accepts)
 app.command()(diagnose)
 app.command()(tasks)
+app.command()(tables)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("app", "engine", "viz")
-REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "benchmarks/requirements.txt")
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-ray.txt", "benchmarks/requirements.txt")
 
 
 def tracked_files() -> list[Path]:
@@ -116,6 +116,7 @@ ENGINE_LAYERS = (
     ("engine.debugger",),
     ("engine.training",),
     ("engine.tasks",),
+    ("engine.tables",),
     ("engine.commands",),
     ("engine.__main__",),
 )
@@ -247,6 +248,7 @@ def test_every_third_party_import_is_required() -> None:
     imported_as = {"yaml": "pyyaml", "PIL": "pillow"}
     runtime = {name.replace("-", "_") for name in requirements("requirements.txt")}
     runtime |= {"uvicorn", "starlette", "fastapi", "huggingface_hub"}  # these come with gradio
+    runtime |= set(requirements("requirements-ray.txt"))  # an extra, imported where it is asked for
     for package in PACKAGES:
         for path in sources(package):
             needed = {imported_as.get(name, name) for name in third_party(imports_of(path))}

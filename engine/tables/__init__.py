@@ -1,0 +1,1 @@
+"""The papers' tables, run again: accuracy and satisfaction by arm, temperature and steps."""

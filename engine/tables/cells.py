@@ -1,0 +1,88 @@
+"""The cells of the tables: which arm decodes which problems, how hot and in how many steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine import decode
+from engine.errors import ConfigError
+from engine.tasks import families
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ARMS = {
+    "independent": ("independent", "mf"),
+    "local": ("local", "mf"),
+    "reject": ("reject", "mf"),
+    "lookahead": ("lookahead", "mf"),
+    "map": ("map", "mf"),
+    "Mf": ("chain", "mf"),
+    "Mar": ("chain", "mar"),
+}
+"""Each arm's sampler and confidence. The chain draws from the same law as the midpoint tree, in less time."""
+TEMPERATURES = (0.0, 1.0)
+SHARES = (1, 2, 4, 8, 16)
+"""Steps are the canvas' length divided by these, rounded down, from one token a step on."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table, with what it takes to get it.
+
+    Attributes:
+        task: name of a family of problems.
+        arm: one of `ARMS`.
+        temperature: of the draws.
+        steps: denoising steps.
+        count: held-out problems; problem `i` is decoded with seed `i` in every arm.
+    """
+
+    task: str
+    arm: str
+    temperature: float
+    steps: int
+    count: int
+
+    @property
+    def constrained(self) -> bool:
+        """Whether the arm promises that every text satisfies the constraint."""
+        return ARMS[self.arm][0] in decode.EXACT
+
+    @property
+    def key(self) -> str:
+        """The cell in a word, without its count."""
+        return f"{self.task} {self.arm} T={self.temperature:g} steps={self.steps}"
+
+
+def arms() -> tuple[str, ...]:
+    """Return the arms whose sampler the engine has."""
+    known = (*decode.EXACT, *decode.BASELINES)
+    return tuple(arm for arm, (sampler, _) in ARMS.items() if sampler in known)
+
+
+def cells(
+    tasks: Sequence[str],
+    count: int,
+    shares: Sequence[int] = SHARES,
+    temperatures: Sequence[float] = TEMPERATURES,
+    chosen: Sequence[str] = (),
+) -> Iterator[Cell]:
+    """Yield the cells of the tables of some tasks, all arms of a row after one another.
+
+    At temperature 0 every exact sampler takes the best sequence, so that `map` is `Mf` there and has no cell.
+
+    Raises:
+        ConfigError: a task or an arm doesn't exist.
+    """
+    for arm in chosen:
+        if arm not in arms():
+            raise ConfigError(f"There is no arm {arm!r}.", f"Choose among {', '.join(arms())}.")
+    for name in tasks:
+        length = families.named(name).length
+        for temperature in temperatures:
+            for share in shares:
+                for arm in chosen or arms():
+                    if not (arm == "map" and temperature == 0):
+                        yield Cell(name, arm, temperature, length // share, count)
