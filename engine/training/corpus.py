@@ -89,5 +89,5 @@ _MAKERS: dict[str, Callable[[Random, str], tuple[str, dict[str, str]]]] = {
     "symbolic": puzzles.symbolic,
     "pick": calls.pick,
 }
-_WEIGHTS = {"call": 0.42, "format": 0.22, "sudoku": 0.14, "countdown": 0.05, "sql": 0.11, "symbolic": 0.06}
+_WEIGHTS = {"call": 0.38, "format": 0.34, "sudoku": 0.08, "countdown": 0.05, "sql": 0.09, "symbolic": 0.06}
 FAMILIES = tuple(_WEIGHTS)
