@@ -131,7 +131,41 @@ def test_a_conflict_that_is_not_found_in_time_is_said_to_be_undetermined(monkeyp
     assert "conflict" not in finding.evidence
 
 
+@pytest.mark.parametrize(
+    ("schema", "conflict"),
+    [
+        (BUGS["xg639-empty-enum"]["input"], {"/properties/x/enum", "/type", "/required"}),
+        (BUGS["ag-const-enum-conflict"]["input"], {"/const", "/enum"}),
+        ({"type": "integer", "minimum": 5, "maximum": 3, "title": "n"}, {"/minimum", "/maximum", "/type"}),
+        ({"allOf": [{"type": "string"}, {"type": "integer"}], "description": "x"}, {"/allOf/0/type", "/allOf/1/type"}),
+        ({"type": "string", "minLength": 4, "pattern": "^a{1,2}$"}, {"/type", "/minLength", "/pattern"}),
+    ],
+)
+def test_c3_a_schema_that_nothing_satisfies_names_the_keywords_that_contradict(schema: dict, conflict: set) -> None:
+    asked = config("json_schema", json.dumps(schema))
+    finding = diagnosed(asked)[0]
+    assert (finding.code, finding.severity) == ("empty", "error")
+    assert {p["pointer"] for p in finding.evidence["conflict"]} == conflict
+    assert finding.where is not None
+    assert finding.where.pointer not in ("/type", "/required"), "a frame is not to blame first"
+    assert finding.remedies
+    for remedy in finding.remedies:
+        changed = json.loads(remedy.changes["source"])
+        assert not read("json_schema", changed).automaton.is_empty
+        assert len(json.dumps(changed)) < len(json.dumps(schema))
+
+
 # C4
+
+
+def test_c4_the_property_that_takes_the_tokens_of_a_schema_is_named() -> None:
+    properties = {"name": {"type": "string", "minLength": 50}, "n": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "required": ["name"], "additionalProperties": False}
+    finding = diagnosed(config("json_schema", json.dumps(schema), 32))[0]
+    assert finding.code == "length"
+    assert finding.where is not None
+    assert finding.where.pointer == "/properties/name/minLength"
+    assert finding.remedies[0].changes["length"] == len('{"name":""}') + 50
 
 
 @pytest.mark.parametrize(
@@ -290,6 +324,21 @@ def test_c8_what_nothing_bounds_is_told_before_a_run_stays_in_it(
     assert marked(finding) == place
     if fixed is not None:
         assert [r.changes for r in finding.remedies] == [{"source": fixed}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "keyword"),
+    [
+        (BUGS["lc29127-esc-hyphen"]["input"], "", "maxLength"),
+        ({"type": "string"}, "", "maxLength"),
+        ({"type": "array", "items": {"enum": [1, 2]}}, "", "maxItems"),
+    ],
+)
+def test_c8_an_unbounded_value_of_a_schema_can_be_bounded(schema: dict, pointer: str, keyword: str) -> None:
+    finding = next(f for f in diagnosed(config("json_schema", json.dumps(schema))) if f.code == "unbounded")
+    assert finding.where is not None
+    assert str(finding.where.pointer).startswith(pointer)
+    assert json.loads(finding.remedies[0].changes["source"]) == {**schema, keyword: 16}
 
 
 def test_a_bounded_language_has_no_loop() -> None:

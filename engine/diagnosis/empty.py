@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from engine import automaton
+from engine.diagnosis import schema
 from engine.diagnosis.subject import named, place_of
 from engine.errors import Finding, SizeError
 from engine.pattern import ANY, EMPTY, Chars, Complement, Concat, Intersection, Look, Origin, Repeat, Union
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from engine.constraints import Constraint
+    from engine.errors import Place
     from engine.pattern import Pattern
     from engine.trace import Config
 
@@ -24,6 +26,7 @@ SECONDS = 1.0
 COMPILE_SECONDS = 0.3
 """Processor time for one try."""
 MOST_PARTS = 400
+MOST_REMEDIES = 3
 _REMOVABLE = ("(?=", "(?!", "(?<", "^", "$", "\\b", "\\B", "\\A", "\\Z")
 """How look-arounds and anchors of a regex begin; all other parts write something."""
 
@@ -160,14 +163,26 @@ def _matches_nothing(pattern: Pattern, demand: Demand) -> bool:
     return False
 
 
+def _places(constraint: Constraint) -> list[Place]:
+    """Return the places of a minimal conflict, the one to blame first.
+
+    Raises:
+        OutOfTimeError: it isn't known after `SECONDS`.
+    """
+    if constraint.kind not in schema.KINDS:
+        return [place_of(constraint, demand.origin) for demand in minimal_demands(constraint)]
+    until = time.thread_time() + SECONDS
+    found = schema.conflict(constraint, minimal, OutOfTimeError(), lambda: time.thread_time() > until)
+    return [schema.place(constraint, keyword.pointer) for keyword in found]
+
+
 def finding(constraint: Constraint) -> Finding:
     """Say that nothing is accepted, and which parts contradict each other."""
     try:
-        found = minimal_demands(constraint)
+        places = _places(constraint)
     except OutOfTimeError:
         message = "Nothing at all satisfies this constraint; which parts contradict each other was not determined."
         return Finding("empty", "error", None, message, ("Remove parts until something is accepted.",))
-    places = [place_of(constraint, demand.origin) for demand in found]
     names = [named(place) for place in places]
     match names:
         case []:
@@ -190,9 +205,16 @@ def finding(constraint: Constraint) -> Finding:
 
 
 def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:
-    """Return the changes that take one look-around or anchor of the conflict out of a regex, untried."""
+    """Return the changes that take out one part each: a keyword, or a look-around or anchor of a regex; untried."""
     source = config.source
-    if config.kind != "regex" or not isinstance(source, str):
+    if not isinstance(source, str):
+        return []
+    if config.kind in schema.KINDS:
+        pointers = [place["pointer"] for place in finding.evidence.get("conflict", ())]
+        return [
+            (f"Remove #{pointer}", {"source": schema.removed(source, pointer)}) for pointer in pointers[:MOST_REMEDIES]
+        ]
+    if config.kind != "regex":
         return []
     spans = [(place["start"], place["stop"]) for place in finding.evidence.get("conflict", ())]
     removable = [(a, b) for a, b in spans if source[a:b].startswith(_REMOVABLE)]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from engine.diagnosis import strings
+from engine.diagnosis import schema, strings
 from engine.diagnosis.subject import listed, named, place_of, places_of
 from engine.errors import Finding
 from engine.pattern import Chars, Repeat, nodes
@@ -88,11 +88,18 @@ def remedies(finding: Finding, subject: Subject, copies: int | None = None) -> l
         subject: whose constraint is to be changed.
         copies: the bound; by default 1 for blanks, else the canvas.
     """
-    if subject.config.kind != "regex" or not isinstance(subject.config.source, str):
+    if not isinstance(subject.config.source, str):
         return []
     places = [place for place in (finding.where, *finding.related) if place is not None]
     if copies is None:
         copies = 1 if finding.code == "blanks" else min(subject.config.length, MOST_COPIES)
+    if subject.config.kind in schema.KINDS:
+        pointers = [place.pointer for place in places if place.pointer is not None]
+        changed = schema.bounded(subject.config.source, pointers, copies)
+        names = listed(places)
+        return [(f"Bound {names} to {copies}", {"source": changed})] if changed != subject.config.source else []
+    if subject.config.kind != "regex":
+        return []
     spans = [p for p in _unbounded(subject.constraint) if any(p.start <= q.start and q.stop <= p.stop for q in places)]
     if finding.code == "blanks":
         spans = [p for p in spans if any((p.start, q.stop) == (q.start, q.stop) or p.start == q.start for q in places)]

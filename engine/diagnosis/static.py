@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from engine.constraints import Constraint
+    from engine.errors import Place
     from engine.trace import Config
     from engine.vocabulary import Vocabulary
 
@@ -144,14 +145,24 @@ def _with_remedies(
         else:
             after, changed = _compiled(replace(config, **changes), vocabulary)
             after = [*after, *_on_canvas(changed)] if changed else after
-        fewer = sum(f.code == finding.code for f in after) < sum(f.code == finding.code for f in found)
+        left = [f for f in after if f.code == finding.code]
+        if finding.code in ("blanks", "unbounded"):
+            # One finding tells of all such places: it is mended where its own place is no longer among them.
+            gone = all(_key(p) != _key(finding.where) for f in left for p in (f.where, *f.related))
+        else:
+            gone = len(left) < sum(f.code == finding.code for f in found)
         # An error that comes later in the order was hidden by this one, or was there before.
         hidden = ORDER[_order(finding.code) + 1 :] if finding.severity == "error" else ()
         known = {f.code for f in found if f.severity == "error"}.union(hidden)
-        return fewer and all(f.severity != "error" or f.code in known for f in after)
+        return gone and all(f.severity != "error" or f.code in known for f in after)
 
     tried = [Remedy(label, change) for label, change in _candidates(finding, config, subject) if mends(change)]
     return replace(finding, remedies=tuple(tried))
+
+
+def _key(place: Place | None) -> object:
+    """What stays of a place when the text behind it changes."""
+    return None if place is None else place.pointer or place.start
 
 
 def _candidates(finding: Finding, config: Config, subject: Subject | None) -> list[tuple[str, dict[str, Any]]]:

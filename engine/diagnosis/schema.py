@@ -1,0 +1,161 @@
+"""JSON Schemas and lists of functions, changed keyword by keyword: what contradicts, and what would bound a value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine import constraints
+from engine.constraints.json_schema import document
+from engine.constraints.json_schema.document import child
+from engine.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from engine.constraints import Constraint
+    from engine.constraints.json_schema.document import Document
+    from engine.errors import Place
+
+KINDS = ("json_schema", "tools")
+"""Kinds of constraint whose source is JSON."""
+_LISTS = ("allOf", "anyOf", "prefixItems")
+_MAPS = ("properties", "patternProperties", "$defs", "definitions")
+_SCHEMAS = ("items", "additionalProperties", "contains")
+_FRAME = ("type", "required", "properties")
+"""Words that rarely are the mistake in a conflict, though it may need them."""
+_OTHER = {"title", "description", "default", "examples", "$schema", "$id", "$comment", "name", "deprecated"}
+"""Words that demand nothing."""
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A keyword that can only take values away; without it at least as much is accepted."""
+
+    pointer: str
+
+
+def keywords(value: Any, pointer: str = "") -> Iterator[Keyword]:
+    """List the demands of a schema.
+
+    What stands inside `not`, `oneOf`, `if` and the like is left whole: there, asking for less may accept less.
+    """
+    if isinstance(value, list):
+        for n, item in enumerate(value):
+            yield from keywords(item, child(pointer, n))
+    if not isinstance(value, dict):
+        return
+    for name, inner in value.items():
+        at = child(pointer, name)
+        if name in _LISTS and isinstance(inner, list):
+            yield from keywords(inner, at)
+        elif name in _MAPS and isinstance(inner, dict):
+            for key, schema in inner.items():
+                yield from keywords(schema, child(at, key))
+        elif name in _SCHEMAS and isinstance(inner, dict):
+            yield from keywords(inner, at)
+        elif name in ("function", "parameters") and isinstance(inner, dict):
+            yield from keywords(inner, at)
+            continue
+        if (
+            name not in _OTHER
+            and name not in _MAPS
+            and not (name in _LISTS or (isinstance(inner, dict) and name in _SCHEMAS))
+        ):
+            yield Keyword(at)
+
+
+def without(value: Any, dropped: set[str], pointer: str = "") -> Any:
+    """Return a schema without some of its keywords."""
+    if isinstance(value, list):
+        return [without(item, dropped, child(pointer, n)) for n, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {k: without(v, dropped, at) for k, v in value.items() if (at := child(pointer, k)) not in dropped}
+    return value
+
+
+def conflict(
+    constraint: Constraint,
+    minimal: Callable[[Sequence[Keyword], Callable[[Sequence[Keyword]], bool]], tuple[Keyword, ...]],
+    unknown: Exception,
+    out_of_time: Callable[[], bool],
+) -> tuple[Keyword, ...]:
+    """Find an inclusion-minimal set of keywords that no value satisfies together.
+
+    Args:
+        constraint: of one of `KINDS`, accepting nothing.
+        minimal: the search, as `empty.minimal`.
+        unknown: raised where a try can't be decided, or time is up.
+        out_of_time: whether it is.
+    """
+    whole = json.loads(constraint.text)
+    listed = sorted(keywords(whole), key=_blame)
+    options = {"any_depth": 1} if constraint.kind == "json_schema" else {}
+
+    def impossible(kept: Sequence[Keyword]) -> bool:
+        if out_of_time():
+            raise unknown
+        dropped = {keyword.pointer for keyword in listed} - {keyword.pointer for keyword in kept}
+        try:
+            return constraints.read(constraint.kind, without(whole, dropped), **options).automaton.is_empty
+        except InputError:
+            raise unknown from None
+
+    return minimal(listed, impossible)
+
+
+def _blame(keyword: Keyword) -> tuple[bool, int]:
+    """Return a key that sorts what is to be blamed first: what says most of a value, the deepest before the rest."""
+    return keyword.pointer.rpartition("/")[2] in _FRAME, -keyword.pointer.count("/")
+
+
+def place(constraint: Constraint, pointer: str) -> Place:
+    """Return where a keyword and its value stand."""
+    return document.read(constraint.text).place(pointer)
+
+
+def removed(text: str, pointer: str) -> str:
+    """Return the JSON text without the member at a pointer, and without the comma that would be too much."""
+    found = document.read(text)
+    start, stop = found.keys[pointer].start, found.spans[pointer].stop
+    behind = text[stop:].lstrip()
+    if behind.startswith(","):
+        return text[:start] + behind[1:].lstrip()
+    before = text[:start].rstrip()
+    return before.removesuffix(",") + text[stop:]
+
+
+def bounded(text: str, pointers: Sequence[str], most: int) -> str:
+    """Return the JSON text with an upper bound for the strings and arrays whose schemas the pointers stand in."""
+    for pointer in pointers:
+        found = document.read(text)
+        schema = pointer.rpartition("/")[0]
+        while schema and not isinstance(_at(found, schema), dict):
+            schema = schema.rpartition("/")[0]
+        value = _at(found, schema)
+        keyword = _bound_of(value) if isinstance(value, dict) else None
+        if keyword is not None and keyword not in value:
+            least = value.get(keyword.replace("max", "min"), 0)
+            bound = max(most, int(least)) if isinstance(least, int) else most
+            stop = found.spans[schema].stop - 1
+            comma = ", " if value else ""
+            text = f"{text[:stop].rstrip()}{comma}{json.dumps(keyword)}: {bound}{text[len(text[:stop].rstrip()) :]}"
+    return text
+
+
+def _bound_of(schema: dict[str, Any]) -> str | None:
+    """Return the keyword that bounds the length of a schema's values."""
+    types = schema.get("type", ())
+    types = (types,) if isinstance(types, str) else tuple(types)
+    if "string" in types or "pattern" in schema:
+        return "maxLength"
+    return "maxItems" if "array" in types else None
+
+
+def _at(found: Document, pointer: str) -> Any:
+    value = found.value
+    for name in pointer.split("/")[1:]:
+        key = name.replace("~1", "/").replace("~0", "~")
+        value = value[int(key)] if isinstance(value, list) else value[key]
+    return value
