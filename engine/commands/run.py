@@ -70,9 +70,13 @@ def run(
     ] = False,
     confidence: Annotated[str, typer.Option(help="mf (unconstrained) or mar (constrained) decides.")] = "mar",
     sampler: Annotated[
-        str, typer.Option(help="midpoint, tree, chain, map; or independent, local, reject, to be seen failing.")
+        str,
+        typer.Option(help="midpoint, tree, chain, map; or independent, local, reject, lookahead, to be seen failing."),
     ] = "midpoint",
     reject_budget: Annotated[int, typer.Option(help="Joint draws a step that reject may make.")] = 16,
+    path_tries: Annotated[
+        int, typer.Option(help="Draws a step that correct a nondeterministic automaton for its paths; 0 for none.")
+    ] = 64,
     pin: Annotated[list[str] | None, typer.Option(help="I=TEXT: text committed from position I on.")] = None,
     seed: Annotated[int, typer.Option(help="Of all noise.")] = 0,
     draws: Annotated[int, typer.Option(help="Runs with this and the following seeds.")] = 1,
@@ -109,6 +113,7 @@ def run(
         sampler=sampler,
         seed=seed,
         reject_budget=reject_budget,
+        path_tries=path_tries,
         top_p=top_p,
         top_k=top_k,
         alg_temp=alg_temp,
@@ -135,7 +140,7 @@ def run(
                     writer.append(record)
                 records.append(record)
         results.append(_outcome(drawn.config, records, header))
-    _print_runs(results, as_json)
+    _print_runs(results, _reweighting(results) if draws > 1 else {}, as_json)
 
 
 @contextmanager
@@ -152,31 +157,59 @@ def _loading() -> Iterator[Callable[[int, int], None]]:
 
 
 def _outcome(config: Config, records: list[StepRecord], header: Any) -> dict[str, Any]:
+    from engine import trajectory
     from engine.trace import Trace
 
     finished = Trace(header, tuple(records))
+    weight = trajectory.weight(finished)
     return {
         "text": finished.text,
         "accepted": finished.accepted,
         "token_ids": finished.canvas.tolist(),
         "seed": config.seed,
+        "log_weight": finite(weight.log_total),
+        "weight_is_diagnostic": weight.reason,
         "steps": [
             {
+                "log_weight": finite(log_weight),
                 "log_partition": finite(record.log_partition),
                 "committed": np.flatnonzero(record.committed).tolist(),
                 "tries": int(record.tries),
                 "filter_lifted": bool(record.filter_lifted),
+                "log_paths": finite(record.log_paths),
+                "inverse_paths": finite(record.inverse_paths),
+                "path_weighted": bool(record.path_weighted),
                 "model_ms": round(float(record.model_ms), 3),
                 "engine_ms": round(float(record.engine_ms), 3),
             }
-            for record in records
+            for record, log_weight in zip(records, weight.log_steps, strict=True)
         ],
     }
 
 
-def _print_runs(results: list[dict[str, Any]], as_json: bool) -> None:
+def _reweighting(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Weigh the runs against each other where that is unbiased, else say why not; adds `weight` to each."""
+    from engine import trajectory
+
+    reason = next((r["weight_is_diagnostic"] for r in results if r["weight_is_diagnostic"]), None)
+    if reason:
+        return {"valid": False, "reason": reason}
+    found = trajectory.reweighted([r["log_weight"] for r in results])
+    shares: dict[str, float] = {}
+    for result, share in zip(results, found.weights.tolist(), strict=True):
+        result["weight"] = share
+        shares[result["text"]] = shares.get(result["text"], 0.0) + share
+    return {
+        "valid": True,
+        "effective_draws": found.effective_runs,
+        "log_accepted": found.log_accepted,
+        "texts": dict(sorted(shares.items(), key=lambda item: -item[1])),
+    }
+
+
+def _print_runs(results: list[dict[str, Any]], reweighting: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        whole = results[0] if len(results) == 1 else {"draws": results}
+        whole = results[0] if len(results) == 1 else {"draws": results, "reweighting": reweighting}
         print_json(whole)
         return
     for result in results:
@@ -191,5 +224,13 @@ def _print_runs(results: list[dict[str, Any]], as_json: bool) -> None:
             lifted = [n for n, step in enumerate(result["steps"]) if step["filter_lifted"]]
             if lifted:
                 console.print(f"warning: top-p and top-k left no completion at {lifted}; drawn without them there.")
-        console.print(f"seed {result['seed']}  {verdict}")
+        share = f"  weight {result['weight']:.3g}" if len(results) > 1 and "weight" in result else ""
+        console.print(f"seed {result['seed']}  {verdict}{share}")
+        by_paths = [n for n, step in enumerate(result["steps"]) if step["path_weighted"]]
+        if by_paths:
+            console.print(f"warning: draws count each path of the automaton at {by_paths}; no try was kept there.")
         console.print(escape(result["text"]), highlight=False, soft_wrap=True)
+    if len(results) > 1 and reweighting["valid"]:
+        console.print(f"{reweighting['effective_draws']:.1f} effective draws of {len(results)}")
+    elif len(results) > 1:
+        console.print(f"not reweighted: {reweighting['reason']}", markup=False)
