@@ -124,28 +124,25 @@ def calls(data: Path) -> Iterator[Tally]:
 
 
 def possible(case: dict[str, Any], truth: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return a call that a ground truth lists, its arguments in the function's order; an empty text leaves one out."""
+    """Return a call that a ground truth lists, its arguments in the order of the function."""
     ((name, listed),) = truth.items()
-    function = next(f for f in case["functions"] if f["name"] == name)
-    order = list(function["parameters"].get("properties", {}))
-    chosen = {key: first(values) for key, values in listed.items() if "" not in values or len(values) == 1}
-    keys = sorted((k for k in chosen if chosen[k] != ""), key=lambda k: order.index(k) if k in order else len(order))
-    return [(name, {key: chosen[key] for key in keys})]
+    schema = next(f for f in case["functions"] if f["name"] == name)["parameters"]
+    return [(name, in_schema_order(schema, chosen(listed, schema)))]
 
 
-def first(values: list[Any]) -> Any:
-    """Return the first of the values that a ground truth allows, nested ones likewise."""
-    value = values[0] if values else []
-    if isinstance(value, dict):
-        return {key: first(inner) if isinstance(inner, list) else inner for key, inner in value.items()}
-    if isinstance(value, list):
-        nested = all(isinstance(item, dict) for item in value) and bool(value)
-        return (
-            [{k: first(v) if isinstance(v, list) else v for k, v in item.items()} for item in value]
-            if nested
-            else value
-        )
-    return value
+def chosen(listed: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Take the first of the values that a ground truth allows for each argument; an empty text leaves one out."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    out = {}
+    for key, values in listed.items():
+        if "" in values and key not in required:
+            continue
+        value = next((v for v in values if v != ""), "") if isinstance(values, list) else values
+        parts = value if isinstance(value, list) else [value]
+        inner = properties.get(key, {}).get("items", {}) if isinstance(value, list) else properties.get(key, {})
+        parts = [chosen(part, inner) if isinstance(part, dict) else part for part in parts]
+        out[key] = parts if isinstance(value, list) else parts[0]
+    return out
 
 
 def written(call: tuple[str, dict[str, Any]], syntax: str) -> str:

@@ -93,7 +93,7 @@ def compiled(config: Config, vocabulary: Vocabulary) -> TokenAutomaton:
 
 
 def _read(config: Config) -> Constraint | None:
-    return None if config.kind is None else constraints.read(config.kind, config.source)
+    return None if config.kind is None else constraints.read(config.kind, config.source, **dict(config.reading))
 
 
 def check(config: Config) -> None:

@@ -73,6 +73,7 @@ class Config:
         bans: (position, token id) pairs that the mean field is without, at every step.
         path_tries: joint draws a step with which the number of paths of a nondeterministic automaton is corrected for;
             0 leaves draws weighted by their paths.
+        reading: (name, value) pairs, the options that the constraint is read with.
     """
 
     prompt: str
@@ -90,6 +91,7 @@ class Config:
     reject_budget: int = 16
     pins: tuple[tuple[int, int], ...] = ()
     bans: tuple[tuple[int, int], ...] = ()
+    reading: tuple[tuple[str, Any], ...] = ()
     top_p: float | None = None
     top_k: int | None = None
     alg_temp: float | None = None
@@ -587,6 +589,7 @@ def _config(values: Mapping[str, Any]) -> Config:
     values["source"] = tuple(source) if isinstance(source, list) else source
     for name in ("pins", "bans"):
         values[name] = tuple((int(i), int(v)) for i, v in values.get(name, ()))
+    values["reading"] = tuple((str(name), value) for name, value in values.get("reading", ()))
     return Config(**values)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,11 +28,13 @@ class Given:
         kind: of `engine.constraints.KINDS`; None where no constraint is given.
         source: what `engine.constraints.read` takes.
         task: the built-in task, where one is named.
+        reading: options that it is read with.
     """
 
     kind: str | None
     source: str | tuple[str, ...] | None
     task: Task | None
+    reading: tuple[tuple[str, Any], ...] = ()
 
     def read(self) -> Constraint:
         """Read the constraint.
@@ -42,8 +46,8 @@ class Given:
         from engine import constraints
 
         if self.kind is None:
-            raise ConfigError("There is no constraint.", "Give --regex R, --choices A B … or --task NAME.")
-        return constraints.read(self.kind, self.source)
+            raise ConfigError("There is no constraint.", "Give --regex R, --json-schema FILE or --task NAME.")
+        return constraints.read(self.kind, self.source, **dict(self.reading))
 
 
 def _option(name: str, text: str) -> Any:
@@ -53,6 +57,11 @@ def _option(name: str, text: str) -> Any:
 def _given(
     regex: Annotated[str | None, _option("--regex", "Python re syntax, on the whole text.")] = None,
     choices: Annotated[list[str] | None, _option("--choices", "One of these strings: --choices A B …")] = None,
+    json_schema: Annotated[str | None, _option("--json-schema", "A JSON Schema: a file, or '-'.")] = None,
+    tools: Annotated[
+        str | None, _option("--tools", "Functions, as OpenAI's tools or BFCL have them: a file, or '-'.")
+    ] = None,
+    call_syntax: Annotated[str | None, _option("--call-syntax", "Of --tools: json or python.")] = None,
     task: Annotated[str | None, _option("--task", "A built-in task's own constraint.")] = None,
 ) -> Given:
     """Gather the constraint; each parameter is an option of every command that takes one."""
@@ -62,12 +71,23 @@ def _given(
         given.append(("regex", regex))
     if choices is not None:
         given.append(("choices", tuple(choices)))
+    for name, file in (("json_schema", json_schema), ("tools", tools)):
+        if file is not None:
+            given.append((name, _contents(file)))
     if chosen is not None and not given:
         given.append((chosen.kind, chosen.source))
     if len(given) > 1:
-        raise ConfigError("There are two constraints, --regex and --choices.", "Give one.")
+        raise ConfigError(f"There are two constraints or more: {', '.join(kind for kind, _ in given)}.", "Give one.")
     kind, source = given[0] if given else (None, None)
-    return Given(kind, source, chosen)
+    return Given(kind, source, chosen, (("call_syntax", call_syntax),) if call_syntax is not None else ())
+
+
+def _contents(file: str) -> str:
+    """Read a file that holds a constraint, or standard input."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The file {file!r} can't be read: {error}.", "Give a text file in UTF-8, or '-'.") from error
 
 
 def takes_constraint(command: Callable[..., None]) -> Callable[..., None]:

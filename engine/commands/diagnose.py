@@ -65,7 +65,7 @@ def _of_constraint(
         return {}, [static.refusal(error)]
     content: dict[str, Any] = {"length": size, "shortest": [], "sampled": [], "texts": []}
     if not any(f.code in ("syntax", "unsupported", "size", "input") and f.severity == "error" for f in findings):
-        constraint = constraints.read(given.kind or "", given.source)
+        constraint = constraints.read(given.kind or "", given.source, **dict(given.reading))
         content["shortest"] = list(strings.shortest(constraint.automaton))
         content["sampled"] = list(strings.sampled(constraint.automaton, seed=0))
         content["texts"] = [strings.read(constraint, each).plain() for each in texts]

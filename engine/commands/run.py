@@ -103,6 +103,7 @@ def run(
         prompt=prompt if prompt is not None else chosen.prompt if chosen else "",
         kind=given.kind,
         source=given.source,
+        reading=given.reading,
         model=model,
         length=size,
         steps=steps if steps is not None else chosen.steps if chosen and not length else size,

@@ -31,7 +31,7 @@ class Run:
         """The constraint read again; None where this version can't read it."""
         config = self.trace.header.config
         try:
-            return constraints.read(config.kind or "", config.source)
+            return constraints.read(config.kind or "", config.source, **dict(config.reading))
         except InputError:
             return None
 

@@ -70,7 +70,7 @@ def _order(code: str) -> int:
 def _compiled(config: Config, vocabulary: Vocabulary) -> tuple[list[Finding], Subject | None]:
     """Go as far as the constraint compiles; what the canvas adds is not in it."""
     try:
-        constraint = constraints.read(config.kind or "", config.source)
+        constraint = constraints.read(config.kind or "", config.source, **dict(config.reading))
     except InputError as error:
         return [refusal(error)], None
     found = list(constraint.findings)

@@ -57,7 +57,7 @@ def subject_of(config: Config, vocabulary: Vocabulary) -> Subject:
     Raises:
         InputError: it can't be read, passes a budget, or accepts nothing that the vocabulary can write.
     """
-    constraint = constraints.read(config.kind or "", config.source)
+    constraint = constraints.read(config.kind or "", config.source, **dict(config.reading))
     return Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
 
 
