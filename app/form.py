@@ -29,16 +29,17 @@ FIELDS = (
 """Names of the form's fields, in the order in which their values come."""
 
 
-HINTS = {
-    "regex": "A regex in Python's syntax, as [0-9]{4}-[0-9]{2}",
-    "choices": "One choice a line",
-    "json_schema": 'A JSON schema, as {"type": "object", "properties": {"age": {"type": "integer"}}}',
-    "tools": "A list of function definitions, in OpenAI's or BFCL's form",
-    "grammar": "A grammar in Lark's syntax, beginning with start:",
-    "sql": "CREATE TABLE statements: SELECT statements over these tables",
-    "none": "No constraint: every text is accepted",
-}
-"""What to write as source, by kind."""
+def hint(kind: str) -> str:
+    """Return what is to be written as source of a kind of constraint."""
+    return constraints.KINDS[kind].description if kind in constraints.KINDS else "Every text is accepted"
+
+
+def started(kind: str, source: str | None) -> str | None:
+    """Return what the source begins with when its kind is chosen: an example, unless the user wrote something."""
+    examples = {known.example for known in constraints.KINDS.values()}
+    if kind in constraints.KINDS and (not (source or "").strip() or source in examples):
+        return constraints.KINDS[kind].example
+    return source
 
 
 def checked(kind: str, source: str | None) -> str:

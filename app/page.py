@@ -110,7 +110,7 @@ def _form() -> dict[str, Any]:
     )
     parts["prompt"] = gr.Textbox(value.get("prompt", ""), label="Prompt", lines=2, max_lines=6, elem_id="prompt")
     parts["kind"] = gr.Radio(
-        [*constraints.KINDS, "none"],
+        [*((kind.label, kind.name) for kind in constraints.KINDS.values()), ("None", "none")],
         value=value.get("kind", "regex"),
         label="Constraint",
         elem_id="kind",
@@ -118,7 +118,7 @@ def _form() -> dict[str, Any]:
     parts["source"] = gr.Textbox(
         value.get("source", ""),
         label="Source",
-        info=form.HINTS.get(value.get("kind", "regex"), ""),
+        info=form.hint(value.get("kind", "regex")),
         lines=2,
         max_lines=12,
         elem_id="source",
@@ -258,7 +258,8 @@ def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.D
 
 def _wire_form(parts: dict[str, Any], quiet: dict[str, Any]) -> None:
     """Say what is wrong with a constraint while it is written."""
-    parts["kind"].change(lambda kind: gr.update(info=form.HINTS.get(kind, "")), parts["kind"], parts["source"], **quiet)
+    parts["kind"].change(lambda kind: gr.update(info=form.hint(kind)), parts["kind"], parts["source"], **quiet)
+    parts["kind"].input(form.started, [parts["kind"], parts["source"]], parts["source"], **quiet)
     for part in ("source", "kind"):
         parts[part].change(
             form.checked, [parts["kind"], parts["source"]], parts["checked"], trigger_mode="always_last", **quiet

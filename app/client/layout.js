@@ -21,7 +21,7 @@ import * as runTree from './panels/runs.js';
 
 export function build({root, props, server, trigger, go, act, view, redraw}) {
   const tip = makeTip();
-  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip),
+  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip, server),
     inspector: inspector.create(go), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz), commits: commits.create(go), compare: compare.create(go, tip, server), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
   const choices = props.choices ?? {kinds: ['regex', 'choices'], remasking: ['low_confidence', 'random']};
   const fork = forks.create(trigger, choices), runs = runTree.create(trigger, go);
@@ -46,7 +46,7 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
     panel('inside', 'Inside the step', parts.phases, {plain: true}),
     panel('map', 'Step × position', parts.loom, {controls: [parts.loom.legend, parts.loom.select]}),
     panel('tree', 'Midpoint tree', parts.tree, {controls: [note('darker: more entropy')]}),
-    panel('trellis', 'Trellis', parts.trellis, {controls: [parts.trellis.modes ?? note('tint: live · blue: posterior · line: the draw')]}),
+    panel('trellis', 'Trellis', parts.trellis, {controls: parts.trellis.modes}),
     panel('automaton', 'Automaton', parts.automaton, {controls: parts.automaton.controls ?? []}));
   const right = el('div', {class: 'ds-right', tabindex: 0, role: 'region', 'aria-label': 'Details'},
     panel('position', 'Position', parts.inspector, {lines: true}), panel('against', 'A against B', parts.compare), panel('midpoint', 'Midpoint', parts.midpoint, {lines: true}), panel('order', 'Commits in order', parts.commits, {lines: true}),
@@ -54,10 +54,14 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   frames.against.element.hidden = true;
   const main = el('div', {class: 'ds-main', hidden: true}, left, right);
   const blank = el('p', {class: 'ds-blank', text: 'Nothing is shown yet. Run what the form says, or open an example.'});
+  const hint = el('p', {class: 'ds-hint', 'data-online': ''}, el('b', {text: 'New here? '}), 'Open a run that failed, press ', el('kbd', {text: 'h'}), ' for the step that lost it, ', el('kbd', {text: 'e'}), ' to pin another token there, and see the fork succeed. ',
+    el('button', {type: 'button', class: 'ds-link-button', text: 'Open it', onclick: () => { dismiss(); trigger('example', {name: 'no-such-hour'}); }}), ' ', el('button', {type: 'button', class: 'ds-link-button', text: 'Not now', onclick: dismiss}));
+  function dismiss() { hint.hidden = true; try { localStorage.setItem('denoiscope-hint', 'seen'); } catch { /* a page without storage shows it again */ } }
+  try { hint.hidden = Boolean(props.offline) || localStorage.getItem('denoiscope-hint') === 'seen'; } catch { hint.hidden = true; }
   const help = sheet(), cards = el('div', {class: 'ds-cards'});
   const examples = el('dialog', {class: 'ds-dialog wide', 'aria-label': 'Examples'}, el('h3', {text: 'Examples'}), cards, el('form', {method: 'dialog'}, el('button', {class: 'ds-button', text: 'Close'})));
   for (const dialog of [help, examples]) dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
-  root.replaceChildren(bar, alarm, el('div', {class: 'ds-sticky'}, parts.scrubber.element), configuration, blank, main, live, help, examples, fork.dialog, tip.element);
+  root.replaceChildren(bar, hint, alarm, el('div', {class: 'ds-sticky'}, parts.scrubber.element), configuration, blank, main, live, help, examples, fork.dialog, tip.element);
 
   function say(message) {
     const close = el('button', {type: 'button', class: 'ds-icon', 'aria-label': 'Dismiss', text: '×', onclick: () => { alarm.hidden = true; }});

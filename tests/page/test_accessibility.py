@@ -28,7 +28,7 @@ def serious(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
 def test_axe_finds_nothing_serious(browser: Browser, url: str, scheme: Any, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     debugger = Debugger(context.new_page(), url).open()
@@ -37,12 +37,7 @@ def test_axe_finds_nothing_serious(browser: Browser, url: str, scheme: Any, widt
     page.wait_for_timeout(400)
     assert serious(page) == []
     debugger.blur()
-    for key, dialog in (
-        ("e", ".ds-fork"),
-        ("?", "dialog:has(.ds-keys)"),
-        ("/", ".ds-palette"),
-        ("x", "dialog:has(.ds-cards)"),
-    ):
+    for key, dialog in (("e", ".ds-fork"), ("/", ".ds-palette")):
         expect(page.locator("dialog[open]")).to_have_count(0)
         debugger.blur()
         debugger.press(key)

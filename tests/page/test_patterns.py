@@ -319,3 +319,40 @@ def test_a_rendered_run_opens_offline_scrubs_and_shows_hostile_tokens_as_text(br
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [out.as_uri()]
     context.close()
     assert CliRunner().invoke(app, ["render", str(tmp_path / "none"), "--out", str(out)]).exception
+
+
+def test_the_fronts_of_a_lost_run_are_shown_and_its_findings_lead_to_the_step(debugger: Debugger) -> None:
+    page = debugger.open().page
+    expect(page.locator(".ds-hint")).to_be_visible()
+    page.get_by_role("button", name="Open it").click()
+    debugger.wait("run", "example:no-such-hour")
+    expect(page.locator(".ds-hint")).to_be_hidden()
+    debugger.blur()
+    debugger.press("End")
+    with page.expect_response("**/component_server**"):
+        page.get_by_label("What the trellis shows").select_option("forward")
+    page.get_by_role("button", name="Diagnose this run").click()
+    lost = page.locator(".ds-finding.error")
+    expect(lost).to_contain_text("From step 2 on nothing accepted is possible")
+    lost.get_by_role("button", name="show me").click()
+    debugger.wait("step", "2")
+    lost.get_by_role("button", name=re.compile("midpoint")).click()
+    expect(page.locator(".ds-text")).to_have_count(2)
+    expect(page.locator("#debugger [data-running=no]")).to_have_count(1)
+    debugger.press("End")
+    expect(page.locator(".ds-text[data-side=b] .ds-verdict")).to_have_text("✓ accepted")
+
+
+def test_a_constraint_is_checked_while_it_is_written(debugger: Debugger) -> None:
+    page = debugger.open().page
+    page.locator("#source textarea").fill("[0-9]{2")
+    page.locator("#source textarea").fill("(a|b")
+    expect(page.locator("#checked .ds-check-error pre")).to_contain_text("(a|b\n  ^")
+    page.locator("#source textarea").fill("<img src=x onerror=window.hacked=1>(")
+    expect(page.locator("#checked")).to_contain_text("<img src=x")
+    page.locator("#source textarea").fill("(a|b)")
+    expect(page.locator("#checked .ds-check-error")).to_have_count(0)
+    page.locator("#source textarea").fill("")
+    page.locator("#kind input[value=choices]").check()
+    expect(page.locator("#source textarea")).to_have_value("yes\nno")
+    assert page.evaluate("window.hacked") is None

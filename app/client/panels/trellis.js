@@ -1,11 +1,31 @@
 // The automaton unrolled over the boundaries: posterior of each state, what is live, and the path of the draw.
 
-import {el, prepare, axis, alpha, clamp, rgb, probability} from '../draw.js';
-import {spanOf} from '../run.js';
+import {el, prepare, axis, alpha, clamp, rgb, hatch, probability} from '../draw.js';
+import {spanOf, unpack} from '../run.js';
 
 const MOST_ROWS = 200;
 
-export function create(go, tip) {
+const MODES = [['posterior', 'Posterior'], ['live', 'Live'], ['forward', 'Forward'], ['backward', 'Backward']];
+const WHAT = {posterior: 'tint: live · blue: posterior · line: the draw', live: 'states that some accepted completion passes', forward: 'blue: what the start reaches · hatched: what only reaches acceptance', backward: 'blue: what reaches acceptance · hatched: what only the start reaches'};
+
+export function create(go, tip, server) {
+  let mode = 'posterior', fronts = null, wanted = null;
+  const what = el('span', {class: 'ds-note', text: WHAT.posterior}), choose = el('select', {class: 'ds-select', 'aria-label': 'What the trellis shows'}, ...MODES.map(([value, text]) => el('option', {value, text})));
+  choose.addEventListener('change', () => { mode = choose.value; what.textContent = WHAT[mode]; go({redraw: true}); });
+  const bit = (data, width, b, q) => (data[b * width + (q >> 3)] >> (7 - (q & 7)) & 1) === 1;
+
+  // Which states either front reaches at this step: asked for when the focus rests, and only in a mode that shows it.
+  async function ask(run, step) {
+    const key = `${run.id} ${step}`;
+    if (wanted === key) return;
+    wanted = key;
+    const answer = await server.get_fronts({run: run.id, step});
+    if (answer.error || wanted !== key) return;
+    const arrays = await unpack(answer);
+    fronts = {key, width: arrays.forward.shape[1], forward: arrays.forward.data, backward: arrays.backward.data};
+    go({redraw: true});
+  }
+
   const canvas = el('canvas', {class: 'ds-layer'}), image = document.createElement('canvas');
   const plot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Trellis of states by boundary'}, canvas);
   const note = el('p', {class: 'ds-note'});
@@ -33,6 +53,12 @@ export function create(go, tip) {
   canvas.addEventListener('pointerleave', tip.hide);
 
   function rowsOf(run, detail) {
+    const seen = fronts && fronts.key === `${run.id} ${now.step}` && (mode === 'forward' || mode === 'backward');
+    if (run.states > MOST_ROWS && seen) {
+      const counts = Array.from({length: run.states}, () => 0);
+      for (let b = 0; b <= run.length; b++) for (let q = 0; q < run.states; q++) if (bit(fronts[mode], fronts.width, b, q)) counts[q]++;
+      return Array.from(run.order).filter(q => counts[q]).sort((a, b) => counts[b] - counts[a]).slice(0, MOST_ROWS).sort((a, b) => run.rank[a] - run.rank[b]);
+    }
     if (run.states <= MOST_ROWS) return Array.from(run.order);
     const mass = new Map();
     for (let b = 0; b <= run.length; b++) for (const [q, p] of detail.statesAt(b)) mass.set(q, (mass.get(q) ?? 0) + p);
@@ -40,7 +66,8 @@ export function create(go, tip) {
     return best.sort((a, b) => run.rank[a] - run.rank[b]);
   }
 
-  function update({run, step, detail, colours, node, position, state, widths}) {
+  function update({run, step, detail, colours, node, position, state, widths, rested}) {
+    if ((mode === 'forward' || mode === 'backward') && rested) ask(run, step);
     if (!detail) {
       if (now?.run === run) element.classList.add('waiting');
       else { canvas.width = canvas.width; now = null; }   // another run's states must not stand here
@@ -58,9 +85,18 @@ export function create(go, tip) {
     image.height = n;
     const pixels = new ImageData(length + 1, n), [r0, g0, b0] = rgb(colours.q);
     const put = (b, r, a) => { const at = 4 * (r * (length + 1) + b); pixels.data[at] = r0; pixels.data[at + 1] = g0; pixels.data[at + 2] = b0; pixels.data[at + 3] = a; };
+    const apart = [];
     for (let b = 0; b <= length; b++) {
-      for (let r = 0; r < n; r++) if (detail.isLive(b, rows[r])) put(b, r, 22);
-      for (const [q, p] of detail.statesAt(b)) if (row.has(q) && p > 0) put(b, row.get(q), 40 + 215 * p);
+      if (mode === 'forward' || mode === 'backward') {
+        if (!fronts || fronts.key !== `${run.id} ${step}`) continue;
+        for (let r = 0; r < n; r++) {
+          const on = bit(fronts[mode], fronts.width, b, rows[r]), other = bit(fronts[mode === 'forward' ? 'backward' : 'forward'], fronts.width, b, rows[r]);
+          if (on) put(b, r, other ? 230 : 110); else if (other) apart.push([b, r]);
+        }
+        continue;
+      }
+      for (let r = 0; r < n; r++) if (detail.isLive(b, rows[r])) put(b, r, mode === 'live' ? 150 : 22);
+      if (mode === 'posterior') for (const [q, p] of detail.statesAt(b)) if (row.has(q) && p > 0) put(b, row.get(q), 40 + 215 * p);
     }
     const ic = image.getContext('2d');
     ic.putImageData(pixels, 0, 0);
@@ -69,6 +105,7 @@ export function create(go, tip) {
     const columnW = x.cell >= 9 ? Math.min(18, Math.round(x.cell * 0.62)) : x.cell;
     if (columnW === x.cell) c.drawImage(image, x.x(0) - columnW / 2, top, columnW * (length + 1), n * rowH);
     else for (let b = 0; b <= length; b++) c.drawImage(image, b, 0, 1, n, x.x(b) - columnW / 2, top, columnW, n * rowH);
+    if (apart.length) { c.fillStyle = hatch(c, alpha(colours.p, 0.9)); for (const [b, r] of apart) c.fillRect(x.x(b) - columnW / 2, top + r * rowH, columnW, Math.max(1, rowH)); }
     c.fillStyle = alpha(colours.ink, 0.12);
     c.fillRect(x.x(position), top, Math.max(2, x.cell), n * rowH);
     c.strokeStyle = colours.line;
@@ -129,5 +166,5 @@ export function create(go, tip) {
     for (let b = 0; b <= run.length; b++) for (const [q, p] of detail.statesAt(b)) if (p > 0) body.push([b, q, p]);
     return {head: ['boundary', 'state', 'posterior'], body};
   }
-  return {element, update, rows: tabled};
+  return {element, update, rows: tabled, modes: [what, choose]};
 }
