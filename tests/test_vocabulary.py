@@ -120,11 +120,11 @@ def test_a_pin_writes_its_text_at_its_position(tokenizer) -> None:
 
     denoiser = Spelling(vocabulary)
     for position in (0, 2):
-        placed = preparation._pin_tokens(denoiser, 12, {position: "cat"})
+        placed = preparation.pin_tokens(denoiser, 12, {position: "cat"})
         ids = [token_id for _, token_id in placed]
         assert vocabulary.data(ids, first=position == 0) == b"cat"
     with pytest.raises(PinError, match="no text"):
-        preparation._pin_tokens(denoiser, 12, {0: ""})
+        preparation.pin_tokens(denoiser, 12, {0: ""})
 
 
 def test_a_trace_keeps_what_tokens_write_at_the_first_position(tokenizer) -> None:

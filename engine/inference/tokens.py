@@ -19,6 +19,8 @@ IMPOSSIBLE = -1e6
 """A tempered logit so far below its row's largest means `-inf`: models write -1e9, or the least float32, for it."""
 _GROUP = 16
 """Tokens that one maximum stands for in `top_tokens`: few, so that a group that passes the bar is cheap to scan."""
+_BLOCK = 512
+"""Tokens whose weights are summed together in `draw_tokens`, so that one block alone is walked token by token."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -288,38 +290,53 @@ def draw_tokens(logits, canvas, masked, scale, best, largest, classes, rest, ptr
     The other arguments are those of `class_masses` and what it returns; `classes` and `rest` are `[length]`.
     """
     out = canvas.copy()
-    widest = 0
-    for c in range(ptr.size - 1):
-        widest = max(widest, ptr[c + 1] - ptr[c])
-    weight = np.empty(widest, logits.dtype)
+    weight = np.empty(logits.shape[1], logits.dtype)
+    sums = np.empty(logits.shape[1] // _BLOCK + 1)
     for row in range(masked.size):
         i = masked[row]
-        c = classes[i]
-        begin, stop = ptr[c], ptr[c + 1]
-        out[i] = tokens[begin]
-        if stop - begin > 1:
-            peak = best[i, c] / np.float64(scale) + largest[row]
-            goal = rest[i] * _weights(logits[i], tokens[begin:stop], logits.dtype.type(peak), scale, weight)
-            for t in range(stop - begin):
-                if weight[t] > 0.0:
-                    out[i] = tokens[begin + t]
-                    goal -= weight[t]
+        members = tokens[ptr[classes[i]] : ptr[classes[i] + 1]]
+        out[i] = members[0]
+        if members.size > 1:
+            peak = logits.dtype.type(best[i, classes[i]] / np.float64(scale) + largest[row])
+            _weights(logits[i], peak, scale, weight)
+            goal = rest[i] * _block_sums(weight, members, sums)
+            chosen = 0
+            for n in range((members.size - 1) // _BLOCK + 1):
+                if sums[n] > 0.0:
+                    chosen = n
+                    if goal < sums[n]:
+                        break
+                    goal -= sums[n]
+            for v in members[chosen * _BLOCK : (chosen + 1) * _BLOCK]:
+                if weight[v] > 0.0:
+                    out[i] = v
+                    goal -= weight[v]
                     if goal < 0.0:
                         break
     return out
 
 
 @njit(cache=True, fastmath=FAST)
-def _weights(row, tokens, peak, scale, weight):
-    """Fill in each token's weight relative to `peak`, 0 for what is impossible; return their sum."""
-    least = row.dtype.type(LEAST)
-    total = 0.0
-    for t in range(tokens.size):
-        x = (row[tokens[t]] - peak) * scale
-        w = exp(larger(x, least)) if x > least else row.dtype.type(0.0)
-        weight[t] = w
-        total += np.float64(w)
-    return total
+def _weights(row, peak, scale, weight):
+    """Fill in each token's weight relative to `peak`, which no token of the class passes; 0 for what is impossible."""
+    least, most = row.dtype.type(LEAST), row.dtype.type(0.0)
+    for v in range(row.size):
+        x = (row[v] - peak) * scale
+        w = exp(larger(-larger(-x, most), least))
+        weight[v] = w if x > least else most
+
+
+@njit(cache=True, fastmath=FAST)
+def _block_sums(weight, members, sums):
+    """Fill in the sum of each block of a class's weights; return the sum of all."""
+    whole = 0.0
+    for n in range((members.size - 1) // _BLOCK + 1):
+        total = 0.0
+        for v in members[n * _BLOCK : (n + 1) * _BLOCK]:
+            total += np.float64(weight[v])
+        sums[n] = total
+        whole += total
+    return whole
 
 
 @njit(cache=True)
