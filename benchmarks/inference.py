@@ -18,7 +18,7 @@ import numpy as np
 import torch
 import typer
 
-from benchmarks import cases, peers, qwen
+from benchmarks import cases, dense, large, peers, qwen
 from benchmarks.reference import Reference
 from benchmarks.timing import Ratio, as_json, cpu_ms, in_turns, report
 from engine import constraints, token_automaton
@@ -29,6 +29,9 @@ from engine.inference.potential import potential
 from engine.token_automaton import TokenAutomaton
 from engine.trace import Config
 from engine.vocabulary import Vocabulary
+
+TOOLS = 22
+"""Functions of the large constraint: about 2,900 byte states."""
 
 
 def compile_pattern(pattern: str, vocabulary: Vocabulary) -> TokenAutomaton:
@@ -42,9 +45,8 @@ def with_states(states: int, vocabulary: Vocabulary) -> TokenAutomaton:
     return compile_pattern(cases.function_call("f" * (1 + states - shortest.states)), vocabulary)
 
 
-def compiling(vocabulary: Vocabulary, repeats: int) -> Ratio:
+def compiling(name: str, what: str, pattern: str, vocabulary: Vocabulary, bar: float, repeats: int) -> Ratio:
     """Time regex → token automaton against outlines-core's index, both vocabularies prepared."""
-    pattern = cases.function_call()
     theirs = peers.outlines_vocabulary(vocabulary)
     _ = vocabulary.trie
     automaton = compile_pattern(pattern, vocabulary)
@@ -58,8 +60,7 @@ def compiling(vocabulary: Vocabulary, repeats: int) -> Ratio:
         "states": automaton.states,
         "classes": automaton.classes,
     }
-    what = "compile a five-parameter function call, regex to token automaton"
-    return Ratio("compile", what, ours_ms, "outlines-core Index", peer_ms, 1 / 20, facts)
+    return Ratio(name, what, ours_ms, "outlines-core Index", peer_ms, bar, facts)
 
 
 def inferring(vocabulary: Vocabulary, length: int, repeats: int) -> list[Ratio]:
@@ -194,11 +195,21 @@ def main(
         print(error, file=sys.stderr)
         raise typer.Exit(2) from error
     whole, small = qwen.load(file), qwen.load(file, 2000)
+    many = large.tool_calls(TOOLS)
+    many_tools = compile_pattern(many, whole)
+    call = "compile a five-parameter function call, regex to token automaton"
     ratios = [
-        compiling(whole, repeats=3 if quick else 9),
+        compiling("compile", call, cases.function_call(), whole, 1 / 20, repeats=3 if quick else 9),
         *inferring(whole, length=64 if quick else 256, repeats=9 if quick else 31),
         stepping(small, length=128, repeats=9 if quick else 31),
+        large.vocabulary_pass(many_tools, whole, length=64 if quick else 256, repeats=3 if quick else 9),
+        large.committing(many_tools, whole, length=256, repeats=3 if quick else 9),
+        *large.big(repeats=1 if quick else 5),
+        *dense.comparisons(length=256, repeats=3 if quick else 9),
     ]
+    if not quick:
+        what = f"compile one of {TOOLS} such calls, all different"
+        ratios.insert(1, compiling("compile_large", what, many, whole, 1 / 60, repeats=1))
     command = "python -m benchmarks.inference" + (" --quick" if quick else "")
     if as_json_object:
         print(json.dumps(as_json(ratios, command)))

@@ -1,0 +1,133 @@
+"""What grows: a large schema, committed positions, 20,000 states, a vocabulary of 151,643 tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from benchmarks.cases import STRING
+from benchmarks.timing import Ratio, cpu_ms, in_turns
+from engine.inference import chain, kernels
+from engine.inference.potential import Potential, potential
+from engine.token_automaton import TokenAutomaton
+from engine.vocabulary import Vocabulary
+
+BIG_STATES, BIG_FANOUT, BIG_LABELS = 20_000, 7, 1_000
+
+
+def tool_calls(tools: int) -> str:
+    """Return a regex of a call of one of so many functions, each with five required parameters of its own."""
+    calls = (
+        rf'\{{"name": "function_{n}", "arguments": \{{"text_{n}": {STRING}, "count_{n}": (0|[1-9][0-9]*), '
+        rf'"place_{n}": {STRING}, "flag_{n}": (true|false), "kind_{n}": "(north|east|south|west)_{n}"\}}\}}'
+        for n in range(tools)
+    )
+    return "|".join(calls)
+
+
+def committing(automaton: TokenAutomaton, vocabulary: Vocabulary, length: int, repeats: int) -> Ratio:
+    """Time a pass with a random quarter of the positions committed against the first pass, nothing committed."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0.0, 3.0, (length, vocabulary.size)).astype(np.float32)
+    canvas = np.full(length, vocabulary.mask_id, np.int32)
+    first = potential(logits, canvas, vocabulary.mask_id, automaton)
+    path = chain.draw(first, chain.messages(first), 0, 0)
+    drawn = chain.draw_tokens(first, path, 0, 0)
+    kept = rng.permutation(length)[: length // 4]
+    canvas[kept] = drawn[kept]
+    later = potential(logits, canvas, vocabulary.mask_id, automaton)
+    ours_ms, peer_ms = in_turns(lambda: both_messages(later), lambda: both_messages(first), repeats)
+    live = [int(found.live[1].size) // (length + 1) for found in (first, later)]
+    facts = {"length": length, "states": automaton.states, "live a boundary first": live[0], "then": live[1]}
+    what = "live states and both messages, a quarter of the positions committed"
+    return Ratio("committed", what, ours_ms, "our first pass, nothing committed", peer_ms, 1 / 20, facts)
+
+
+def both_messages(found: Potential) -> None:
+    """Find the live states and run both messages, label masses ready."""
+    edges, automaton = found.automaton.edges, found.automaton
+    graph = (edges.ptr, edges.target, edges.label)
+    live = kernels.live_states(*graph, automaton.start, automaton.accepting, found.labels[0] > 0)
+    kernels.backward(graph, *live, *found.labels)
+    kernels.forward(edges.into, *live, *found.labels)
+
+
+def big_automaton() -> TokenAutomaton:
+    """Draw 20,000 states with 7 moves each, mostly to states near by, and a class for each of 1,000 labels."""
+    rng = np.random.default_rng(1)
+    near = rng.integers(-40, 120, (BIG_STATES, BIG_FANOUT))
+    target = (np.arange(BIG_STATES)[:, None] + near) % BIG_STATES
+    by_class: list[list[tuple[int, int]]] = [[] for _ in range(BIG_LABELS + 1)]
+    labels = np.argsort(rng.random((BIG_STATES, BIG_LABELS)), axis=1)[:, :BIG_FANOUT] + 1
+    for q in range(BIG_STATES):
+        for r, c in zip(target[q].tolist(), labels[q].tolist(), strict=True):
+            by_class[c].append((q, r))
+    moves = [np.asarray(pairs, np.int32).reshape(-1, 2) for pairs in by_class]
+    return TokenAutomaton(
+        start=0,
+        end=-1,
+        accepting=np.ones(BIG_STATES, bool),
+        token_class=np.arange(BIG_LABELS + 1, dtype=np.int32),
+        class_ptr=np.cumsum([0, *map(len, moves)], dtype=np.int32),
+        class_source=np.concatenate([m[:, 0] for m in moves]),
+        class_target=np.concatenate([m[:, 1] for m in moves]),
+        state_spans=((),) * BIG_STATES,
+    )
+
+
+def big(repeats: int) -> list[Ratio]:
+    """Time a full step on the big automaton at length 256 against 100 ms, and length 1,024 against four times that."""
+    automaton = big_automaton()
+    rng = np.random.default_rng(2)
+    found = {}
+    for length in (256, 1024):
+        logits = rng.normal(0.0, 3.0, (length, BIG_LABELS + 1)).astype(np.float32)
+        canvas = np.full(length, BIG_LABELS + 1, np.int32)
+        found[length] = potential(logits, canvas, BIG_LABELS + 1, automaton)
+    short, long = [whole_step(found[n], repeats) for n in (256, 1024)]
+    facts = {"states": BIG_STATES, "edges": int(automaton.edges.target.size)}
+    live = int(found[256].live[1].size) // 257
+    what = "live states, messages, marginals and a draw on a big automaton"
+    return [
+        Ratio("big", what, short, "the bar", 100.0, 1.0, {"length": 256, **facts, "live a boundary": live}),
+        Ratio(
+            "big_long",
+            "the same at four times the length",
+            long,
+            "4 × that",
+            4 * short,
+            1.25,
+            {"length": 1024, **facts},
+        ),
+    ]
+
+
+def whole_step(found: Potential, repeats: int) -> float:
+    """Milliseconds of CPU time of inference on a potential: label masses, live states, messages, marginals, a draw."""
+
+    def run() -> None:
+        found.__dict__.pop("labels", None)
+        found.__dict__.pop("live", None)
+        messages = chain.messages(found)
+        chain.marginals(found, messages)
+        chain.draw(found, messages, seed=0, step=0)
+
+    run()
+    return min(cpu_ms(run) for _ in range(repeats))
+
+
+def vocabulary_pass(automaton: TokenAutomaton, vocabulary: Vocabulary, length: int, repeats: int) -> Ratio:
+    """Time softmax and class masses of a whole mean field against torch's softmax alone."""
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0.0, 3.0, (length, vocabulary.size)).astype(np.float32)
+    canvas = np.full(length, vocabulary.mask_id, np.int32)
+    tensor = torch.from_numpy(logits)
+    out = torch.empty_like(tensor)
+    ours_ms, peer_ms = in_turns(
+        lambda: potential(logits, canvas, vocabulary.mask_id, automaton),
+        lambda: torch.softmax(tensor, 1, out=out),
+        repeats,
+    )
+    facts = {"length": length, "vocabulary": vocabulary.size, "classes": automaton.classes}
+    what = "softmax, class masses, their entropies and largest members"
+    return Ratio("vocabulary", what, ours_ms, "torch.softmax(out=)", peer_ms, 2.0, facts)
