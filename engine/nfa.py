@@ -60,6 +60,7 @@ class Nfa:
     guards: list[Guard] = field(default_factory=list)
     construct: list[int] = field(default_factory=list)
     constructs: list[tuple[Pattern, int]] = field(default_factory=list)
+    _entries: dict[tuple[int, int, bool], int] = field(default_factory=dict)
     _inside: int = -1
     _depth: int = 0
 
@@ -84,13 +85,22 @@ class Nfa:
         return len(self.splits) - 1
 
     def add(self, pattern: Pattern, then: int) -> int:
-        """Add the states of a pattern that is followed by the state `then`; return its entry."""
+        """Add the states of a pattern that is followed by the state `then`; return its entry.
+
+        A pattern that stands in two places with the same state behind them has its states once.
+        """
+        if isinstance(pattern, Chars):
+            symbols = self.alphabet.symbols_of[pattern.ranges]
+            # The copies of a repetition are one leaf.
+            leaf = self.leaf_ids.setdefault(pattern.origin, len(self.leaf_ids))
+            return self.state(symbols, then, frozenset((leaf,))) if symbols else self.state()
+        key = (id(pattern), then, self._depth > 0)
+        if key not in self._entries:
+            self._entries[key] = self._add(pattern, then)
+        return self._entries[key]
+
+    def _add(self, pattern: Pattern, then: int) -> int:
         match pattern:
-            case Chars(ranges, origin):
-                symbols = self.alphabet.symbols_of[ranges]
-                # The copies of a repetition are one leaf.
-                leaf = self.leaf_ids.setdefault(origin, len(self.leaf_ids))
-                return self.state(symbols, then, frozenset((leaf,))) if symbols else self.state()
             case Concat(parts):
                 for part in reversed(parts):
                     then = self.add(part, then)

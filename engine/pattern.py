@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 Ranges = tuple[tuple[int, int], ...]
 """Sorted, disjoint, inclusive ranges of code points."""
@@ -174,6 +174,28 @@ def nodes(pattern: Pattern, closed: bool = False) -> Iterable[Pattern]:
                 stack.append(child)
 
 
+def moved(pattern: Pattern, place: Callable[[Origin], Origin]) -> Pattern:
+    """Return the pattern with other origins; what stands in many places is made once."""
+    known: dict[int, Pattern] = {}
+
+    def again(node: Pattern) -> Pattern:
+        if id(node) not in known:
+            known[id(node)] = rebuilt(node)
+        return known[id(node)]
+
+    def rebuilt(node: Pattern) -> Pattern:
+        changes: dict[str, Any] = {}
+        if isinstance(node, (Chars, Repeat, Intersection, Complement)):
+            changes["origin"] = place(node.origin)
+        if isinstance(node, (Concat, Union, Intersection)):
+            changes["parts"] = tuple(again(part) for part in node.parts)
+        if isinstance(node, (Repeat, Atomic, Look, Complement)):
+            changes["body"] = again(node.body)
+        return replace(node, **changes)
+
+    return again(pattern)
+
+
 def character_sets(pattern: Pattern) -> list[Ranges]:
     """List the distinct sets of characters of a pattern."""
     return list(dict.fromkeys(node.ranges for node in nodes(pattern) if isinstance(node, Chars)))
@@ -197,6 +219,58 @@ def nullable(pattern: Pattern) -> bool:
             return least == 0 or nullable(body)
         case Atomic(body):
             return nullable(body)
+        case _:
+            return True
+
+
+def lengths(pattern: Pattern) -> tuple[int, int | None]:
+    """Return bounds on the length of what is matched, in characters; None for no upper one."""
+    match pattern:
+        case Chars():
+            return 1, 1
+        case Concat(parts):
+            bounds = [lengths(part) for part in parts]
+            tops = [top for _, top in bounds if top is not None]
+            return sum(low for low, _ in bounds), sum(tops) if len(tops) == len(bounds) else None
+        case Union(parts) if parts:
+            bounds = [lengths(part) for part in parts]
+            tops = [top for _, top in bounds if top is not None]
+            return min(low for low, _ in bounds), max(tops) if len(tops) == len(bounds) else None
+        case Repeat(body, least, most):
+            low, top = lengths(body)
+            return least * low, 0 if most == 0 else None if most is None or top is None else most * top
+        case Atomic(body):
+            return lengths(body)
+        case Look() | Union():
+            return 0, 0
+        case _:
+            return 0, None
+
+
+def sees_only_itself(pattern: Pattern, before: int = 0, after: int = 0) -> bool:
+    """Whether it is plain that no look-around sees past the text that the pattern matches.
+
+    Args:
+        pattern: part of a text.
+        before: characters of that text that certainly stand in front of it.
+        after: the same behind it.
+    """
+    match pattern:
+        case Look(body, ahead):
+            _, top = lengths(body)
+            return top is not None and top <= (after if ahead else before) and not looks(body)
+        case Concat(parts):
+            least = [lengths(part)[0] for part in parts]
+            return all(
+                sees_only_itself(part, before + sum(least[:n]), after + sum(least[n + 1 :]))
+                for n, part in enumerate(parts)
+            )
+        case Union(parts):
+            return all(sees_only_itself(part, before, after) for part in parts)
+        case Repeat(body):
+            return sees_only_itself(body, before, after)
+        case Atomic():
+            return False
         case _:
             return True
 

@@ -100,6 +100,21 @@ KINDS = {
                 _FORMATS,
             ),
         ),
+        Kind(
+            "grammar",
+            "Grammar",
+            "A grammar in Lark's syntax; the rule 'start' stands for the whole text.",
+            'start: sum\nsum: sum ("+" | "-") product | product\nproduct: product "*" atom | atom\n'
+            'atom: NUMBER | "(" sum ")"\nNUMBER: /[0-9]+/\n',
+            (_DEPTH,),
+        ),
+        Kind(
+            "sql",
+            "SQL",
+            "SELECT statements over a database: CREATE TABLE text, or the JSON of one of Spider's databases.",
+            "CREATE TABLE singer (\n  singer_id int PRIMARY KEY,\n  name text,\n  country text\n);\n"
+            "CREATE TABLE song (\n  title text,\n  singer_id int REFERENCES singer(singer_id),\n  sales int\n);\n",
+        ),
     )
 }
 """The kinds of constraint by name."""
@@ -152,7 +167,7 @@ def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Con
         ApproximationError: under `strict`, the language would not be the one that was written.
         InputError: the kind or an option is unknown, or the source can't be read; says where.
     """
-    if kind not in KINDS or (kind == "regex" and not isinstance(source, str)):
+    if kind not in KINDS or (kind in ("regex", "grammar") and not isinstance(source, str)):
         raise ConfigError(
             f"There is no constraint kind {kind!r} with a source of type {type(source).__name__}.",
             f"Choose one of {', '.join(KINDS)}, with text as source.",
@@ -183,6 +198,14 @@ def _parsed(kind: str, source: Any, options: dict[str, Any]) -> Read:
 
             listed = tuple(source.splitlines() if isinstance(source, str) else source)
             return listed, *choices.parse(listed)
+        case "grammar":
+            from engine.constraints import grammar
+
+            return grammar.parse(source, **options)
+        case "sql":
+            from engine.constraints import sql
+
+            return sql.parse(source)
         case "tools":
             from engine.constraints import tools
 
