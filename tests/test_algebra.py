@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine import automaton
 from engine.constraints import read
-from engine.errors import SizeError
+from engine.errors import InputError, SizeError
 from engine.pattern import (
     ANY,
     Chars,
@@ -169,3 +170,52 @@ def test_a_construction_that_takes_too_long_is_refused_with_its_construct() -> N
     source = "(?:(?=a|b)(?:a|b))*a(?:a|b){30}"
     with pytest.raises(SizeError, match=r"takes more than 0\.05 s.*30 copies"):
         automaton.compile(read("regex", source).pattern, source, budget=10**9, seconds=0.05)
+
+
+BOTH = r"""[
+  {"kind": "regex", "source": "(?:a|b\\u0063|\"){2,3}"},
+  {"kind": "regex", "source": "a.*"},
+  {"kind": "choices", "source": ["aa", "a\""], "but_not": true}
+]"""
+
+
+def test_several_constraints_hold_at_once_and_those_with_but_not_do_not() -> None:
+    constraint = read("all", BOTH)
+    texts = ["".join(w) for n in range(5) for w in itertools.product('abc"', repeat=n)]
+    wanted = [t for t in texts if re.fullmatch(r'(?:a|bc|"){2,3}', t) and t[:1] == "a" and t not in ("aa", 'a"')]
+    assert [t for t in texts if constraint.accepts(t)] == wanted
+    assert wanted
+
+
+def test_what_several_constraints_write_comes_from_each_of_them() -> None:
+    machine = read("all", BOTH).automaton
+    found = [{BOTH[start:stop] for start, stop in spans} for spans in written(machine, b"abc")]
+    third = '{"kind": "choices", "source": ["aa", "a\\""], "but_not": true}'
+    assert found[0] == {"a", third}
+    assert found[1] == {"b", ".", third}
+    assert found[2] == {r"\\u0063", ".", third}
+
+
+def test_findings_of_a_part_stand_in_the_list_and_turn_round_where_it_is_not_wanted() -> None:
+    grammar = {"kind": "grammar", "source": 'start: "(" start ")" |', "but_not": True}
+    constraint = read("all", [{"kind": "regex", "source": r"\d+?"}, grammar])
+    lazy = next(f for f in constraint.findings if f.code == "lazy")
+    assert constraint.text[lazy.where.start : lazy.where.stop] == r"\\d+?"
+    cut = next(f for f in constraint.findings if f.code == "recursion-cut")
+    assert cut.accepts == "too much"
+    assert constraint.text[cut.where.start : cut.where.stop] == "start"
+
+
+def test_a_list_may_stand_in_a_list_and_its_parts_be_of_any_kind() -> None:
+    inner = {"kind": "all", "source": [{"kind": "json_schema", "source": {"type": "integer", "minimum": 5}}]}
+    constraint = read("all", [inner, {"kind": "regex", "source": "."}])
+    assert [d for d in "0123456789" if constraint.accepts(d)] == list("56789")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("[]", "no list"), ('[{"kind": "regex"}]', "Part 1"), ('[{"kind": "regex", "source": "a"}, {"kind": "regex", "source": "(a"}]', "Part 2.*never closed")],
+)  # fmt: skip
+def test_a_mistake_in_a_list_names_its_part(source: str, words: str) -> None:
+    with pytest.raises(InputError, match=re.compile(words, re.DOTALL)):
+        read("all", source)

@@ -115,6 +115,13 @@ KINDS = {
             "CREATE TABLE singer (\n  singer_id int PRIMARY KEY,\n  name text,\n  country text\n);\n"
             "CREATE TABLE song (\n  title text,\n  singer_id int REFERENCES singer(singer_id),\n  sales int\n);\n",
         ),
+        Kind(
+            "all",
+            "Several at once",
+            "A list of constraints that must all hold; those with 'but_not' must not.",
+            '[\n  {"kind": "regex", "source": "[a-z]{2,8}"},\n'
+            '  {"kind": "choices", "source": ["if", "for"], "but_not": true}\n]',
+        ),
     )
 }
 """The kinds of constraint by name."""
@@ -198,6 +205,10 @@ def _parsed(kind: str, source: Any, options: dict[str, Any]) -> Read:
 
             listed = tuple(source.splitlines() if isinstance(source, str) else source)
             return listed, *choices.parse(listed)
+        case "all":
+            from engine.constraints import algebra
+
+            return algebra.parse(source)
         case "grammar":
             from engine.constraints import grammar
 
