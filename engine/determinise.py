@@ -126,8 +126,7 @@ class Determiniser:
             rows.append(row)
             if len(order) > budget:
                 raise OverBudgetError(f"passes {budget:,} states", blame(machine, order))
-            if len(rows) % 64 == 0:
-                self._check_time(machine, order)
+            self._check_time(machine, order)
         return finish(rows, np.asarray([machine.accepts(state) for state in order]))
 
     def _check_time(self, machine: Machine, order: list[Hashable]) -> None:
