@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 _QUANTIFIER = re.compile(r"(?:\*|\+|\{(\d*),\})\??$")
 _COUNTED = re.compile(r"\{(\d*),(\d*)\}\??$")
-MOST_COPIES = 32
-"""The largest bound that is offered: each copy takes its own states."""
+QUICK_STATES = 2_400
+"""Copies times states up to which a bound is offered where nothing is wrong yet."""
+LEAST_COPIES, MOST_COPIES = 8, 32
+"""Bounds that are offered: each copy takes its own states."""
 
 
 def components(source: np.ndarray, target: np.ndarray, states: int) -> np.ndarray:
@@ -92,7 +94,9 @@ def remedies(finding: Finding, subject: Subject, copies: int | None = None) -> l
         return []
     places = [place for place in (finding.where, *finding.related) if place is not None]
     if copies is None:
-        copies = 1 if finding.code == "blanks" else min(subject.config.length, MOST_COPIES)
+        copies = 1 if finding.code == "blanks" else _copies(subject)
+    if not copies:
+        return []
     if subject.config.kind in schema.KINDS:
         pointers = [place.pointer for place in places if place.pointer is not None]
         changed = schema.bounded(subject.config.source, pointers, copies)
@@ -107,6 +111,12 @@ def remedies(finding: Finding, subject: Subject, copies: int | None = None) -> l
     for place in sorted(spans, key=lambda p: -p.stop):
         source = source[: place.start] + _bounded(source[place.start : place.stop], copies) + source[place.stop :]
     return [(f"Bound {listed(tuple(places))} to {copies}", {"source": source})] if spans else []
+
+
+def _copies(subject: Subject) -> int:
+    """Return a bound that takes milliseconds to try; 0 where none does."""
+    room = QUICK_STATES // subject.automaton.states
+    return 0 if room < LEAST_COPIES else min(subject.config.length, MOST_COPIES, room)
 
 
 def remedies_of_size(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:

@@ -108,25 +108,25 @@ def refusal(error: InputError) -> Finding:
 
 def _size(constraint: Constraint) -> list[Finding]:
     """Name the parts that make the most states of a large automaton."""
-    automaton = constraint.automaton
-    if automaton.states < MANY_STATES:
+    compiled = constraint.automaton
+    if compiled.states < MANY_STATES:
         return []
-    states = np.zeros(len(automaton.leaves), np.int64)
+    states = np.zeros(len(compiled.leaves), np.int64)
     written = {
         (state, leaf)
-        for state, origin in set(zip(automaton.source.tolist(), automaton.origin.tolist(), strict=True))
-        for leaf in automaton.origin_sets[origin]
+        for state, origin in set(zip(compiled.source.tolist(), compiled.origin.tolist(), strict=True))
+        for leaf in compiled.origin_sets[origin]
     }
     for _, leaf in written:
         states[leaf] += 1
     largest = [leaf for leaf in np.argsort(-states, kind="stable")[:5].tolist() if states[leaf]]
-    places = [place_of(constraint, automaton.leaves[leaf]) for leaf in largest]
+    places = [place_of(constraint, compiled.leaves[leaf]) for leaf in largest]
     message = (
-        f"The constraint has {automaton.states:,} states over bytes; {states[largest[0]]:,} of them can write "
+        f"The constraint has {compiled.states:,} states over bytes; {states[largest[0]]:,} of them can write "
         f"{named(places[0])}."
     )
     evidence = {
-        "states": automaton.states,
+        "states": compiled.states,
         "parts": [{"place": p.plain(), "states": int(states[leaf])} for p, leaf in zip(places, largest, strict=True)],
     }
     advice = "Lower the bound of its repetition if runs are slow."
