@@ -321,3 +321,39 @@ def test_an_unknown_option_is_refused_by_name():
 def test_a_set_of_texts_is_listed_only_where_it_is_small():
     assert texts.listed(spelling.text("ab", HERE), 5) == ["ab"]
     assert texts.listed(texts.any_text(HERE), 5) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "keywords"),
+    [
+        ({"type": "integer", "minimum": 5, "maximum": 3, "title": "t"}, {"/type", "/minimum", "/maximum"}),
+        ({"const": "a", "enum": ["b", "c"]}, {"/const", "/enum"}),
+        (
+            {"type": "object", "properties": {"x": {"type": "string", "enum": []}}, "required": ["x"]},
+            {"/properties/x/enum"},
+        ),
+        ({"type": "string", "pattern": "^a$", "minLength": 3, "maxLength": 9}, {"/type", "/pattern", "/minLength"}),
+    ],
+)
+def test_a_schema_that_nothing_satisfies_is_said_with_the_fewest_keywords(schema, keywords):
+    constraint = read(schema)
+    (finding,) = [f for f in constraint.findings if f.code == "unsatisfiable"]
+    assert finding.severity == "error"
+    assert {finding.where.pointer, *(place.pointer for place in finding.related)} == keywords
+    assert constraint.automaton.is_empty
+
+
+def test_a_default_that_its_schema_forbids_is_said():
+    assert "default-contradicts" in codes(read({"properties": {"a": {"type": "integer", "default": "x"}}}))
+    assert "default-contradicts" not in codes(read({"properties": {"a": {"type": "integer", "default": 3}}}))
+
+
+def test_integers_may_have_an_exponent_only_where_all_of_them_are_allowed():
+    for schema, accepted in (
+        ({"type": "integer"}, True),
+        ({"type": "integer", "multipleOf": 0.5}, True),
+        ({"type": "integer", "multipleOf": 2}, False),
+        ({"type": "integer", "minimum": 0}, False),
+    ):
+        assert read(schema).accepts("1e+308") == accepted
+        assert not read(schema).accepts("1e-1")

@@ -136,11 +136,11 @@ def written(
             try:
                 pattern = _written(writer, write)
             except TooMuchWorkError:
-                if not writer.cuts:  # it is not the nesting
+                if not writer.cuts or expansion.is_out_of_time:  # it is not the nesting, or less would take too long
                     break
                 continue
             if texts.size(pattern) <= LEAF_BUDGET or (any_depth, depth) == _depths(options)[-1]:
-                audit.tell(report, writer, options)
+                audit.tell(report, writer, options, empty=pattern == Union(()))
                 return pattern, report
     raise SizeError(
         "The schema has too many places to be written out, even where it nests as little as it can.",

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.constraints.json_schema import combination
-from engine.constraints.json_schema.document import repeated_names
+from engine.constraints.json_schema.document import child, repeated_names
+from engine.constraints.json_schema.references import ANNOTATIONS, allows
+from engine.constraints.json_schema.values import Goal
+from engine.errors import Finding
 
 if TYPE_CHECKING:
     from engine.constraints.json_schema import Options
+    from engine.constraints.json_schema.expansion import Expansion
+    from engine.constraints.json_schema.references import Place
     from engine.constraints.json_schema.report import Report
     from engine.constraints.json_schema.writing import Writer
 
@@ -20,10 +26,12 @@ _WHITESPACE = {
 }
 
 
-def tell(report: Report, writer: Writer, options: Options) -> None:
-    """Add the findings on a schema that has been written."""
+def tell(report: Report, writer: Writer, options: Options, *, empty: bool) -> None:
+    """Add the findings on a schema that has been written; `empty` says that it came out as nothing."""
     for finding in repeated_names(report.document):
         report.add(finding)
+    _tell_empty(report, writer, whole=empty)
+    _tell_defaults(report)
     if merged := list(writer.expansion.merged):
         combination.tell_overlap(report, merged, "the schema has too many places for that")
     _tell_depths(report, writer)
@@ -53,6 +61,60 @@ def _tell_depths(report: Report, writer: Writer) -> None:
         )
 
 
+def _tell_empty(report: Report, writer: Writer, whole: bool) -> None:
+    """Tell of the innermost schema that no value satisfies, with the fewest of its keywords that exclude each other."""
+    if not writer.empty:
+        return
+    place = next(iter(writer.empty)).value
+    keywords = conflicting(writer.expansion, place)
+    *first, last = [f"'{name}'" for name in keywords] or ["it"]
+    named = f"{', '.join(first)} and {last}" if first else last
+    pointers = [child(place.pointer, name) for name in keywords]
+    report.add(
+        Finding(
+            "unsatisfiable",
+            "error" if whole else "warning",
+            report.document.place(pointers[0] if pointers else place.pointer),
+            f"Nothing can satisfy {place.pointer or 'the schema'}: {named} "
+            f"{'allow no value together' if len(keywords) > 1 else 'allows no value'}.",
+            ("Remove or loosen one of them.",),
+            related=tuple(report.document.place(pointer) for pointer in pointers[1:]),
+        )
+    )
+
+
+def conflicting(expansion: Expansion, place: Place) -> list[str]:
+    """Return keywords of a schema that no value satisfies together, none of which can be left out for that."""
+    kept = [name for name in place.schema if name not in ANNOTATIONS]
+    for name in list(kept):
+        fewer = {keyword: place.schema[keyword] for keyword in kept if keyword != name}
+        if fewer and expansion.is_empty(Goal(("schema", *fewer, place.pointer), value=replace(place, schema=fewer))):
+            kept.remove(name)
+    return kept
+
+
+def _tell_defaults(report: Report) -> None:
+    """Tell of defaults that their own schema does not allow."""
+    stack: list[tuple[object, str]] = [(report.document.value, "")]
+    while stack:
+        value, pointer = stack.pop()
+        if isinstance(value, list):
+            stack += [(part, child(pointer, i)) for i, part in enumerate(value)]
+        if not isinstance(value, dict):
+            continue
+        stack += [(part, child(pointer, name)) for name, part in value.items() if name not in ("enum", "const")]
+        if "default" in value and isinstance(value.get("type"), str | list) and "$ref" not in str(value):
+            own = {k: v for k, v in value.items() if k != "default"}
+            if not allows(own, value["default"]):
+                report.told(
+                    "default-contradicts",
+                    child(pointer, "default"),
+                    f"The default at {pointer or 'the root'} is not allowed by its own schema.",
+                    "Change the default or the schema.",
+                    severity="warning",
+                )
+
+
 def _others(more: list[str]) -> str:
     return f" and {len(more)} more" if more else ""
 
@@ -70,5 +132,5 @@ def _tell_policies(report: Report, writer: Writer, options: Options) -> None:
     )
     if writer.exponents:
         integers = "without a point" if options.plain_integers else "with or without a fraction of zeros"
-        message = f"Numbers are written without an exponent where they are bounded, integers {integers}."
+        message = f"Numbers are written without an exponent where that could leave their bounds, integers {integers}."
         report.told("number-spelling", "", message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,10 @@ WORK_BUDGET = 4_000
 """Places of a schema, nesting counted, that are worked out and written."""
 
 
+WORK_SECONDS = 2.0
+"""Processor time that this may take."""
+
+
 class TooMuchWorkError(Exception):
     """A schema, nested as deep as it may be, has too many places."""
 
@@ -63,6 +68,7 @@ class Expansion:
         self.formats = formats
         self.overlaps = overlaps
         self.work = 0
+        self._until = time.thread_time() + WORK_SECONDS
         self.merged: dict[str, None] = {}
         self._known: dict[tuple[bool, Goal], Values] = {}
         self._open: list[Goal] = []
@@ -86,8 +92,13 @@ class Expansion:
             TooMuchWorkError: there were too many.
         """
         self.work += 1
-        if self.work > WORK_BUDGET:
+        if self.work > WORK_BUDGET or time.thread_time() > self._until:
             raise TooMuchWorkError
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether no processor time is left."""
+        return time.thread_time() > self._until
 
     @contextmanager
     def _entered(self, goal: Goal) -> Iterator[None]:

@@ -74,6 +74,12 @@ def with_exponent(origin: Origin) -> Pattern:
     return Concat((numbers(origin), mark, sign, _many(origin, 1)))
 
 
+def scaled_integers(origin: Origin) -> Pattern:
+    """Return integers with an exponent that is not negative; each of them is an integer."""
+    mark = Chars(((0x45, 0x45), (0x65, 0x65)), origin)
+    return Concat((plain_integers(origin), mark, _optional(_text("+", origin), origin), _many(origin, 1)))
+
+
 def one(value: Number, origin: Origin) -> Pattern:
     """Return the spellings of one number."""
     exact = Decimal(str(value)) if isinstance(value, float) else Decimal(value)

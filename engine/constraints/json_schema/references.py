@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jsonschema import validators
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import SchemaError, best_match
 from jsonschema_specifications import REGISTRY
 from referencing import Registry
 from referencing.exceptions import Unresolvable
@@ -148,3 +149,12 @@ def _tolerant(schema: Any, draft: int) -> Any:
     if isinstance(schema, dict):
         return {k: True if k == "items" and isinstance(v, list) else _tolerant(v, draft) for k, v in schema.items()}
     return [_tolerant(part, draft) for part in schema] if isinstance(schema, list) else schema
+
+
+def allows(schema: dict[str, Any], value: Any) -> bool:
+    """Whether a schema without references allows a value; true where it is no schema of the latest draft."""
+    validator = validators.validator_for({"$schema": _LATEST})
+    try:
+        return bool(validator(schema).is_valid(value))
+    except (SchemaError, TypeError, ValueError, RecursionError, re.error):
+        return True

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BUDGET = 20_000
 """States of the automaton of one set of texts."""
-SECONDS = 1.5
+SECONDS = 1.0
 """Processor time that it may take."""
 
 
@@ -55,7 +55,6 @@ def meet(parts: Sequence[Pattern], origin: Origin) -> Pattern:
     return parts[0] if len(parts) == 1 else Intersection(tuple(parts), origin)
 
 
-@lru_cache(maxsize=512)
 def compiled(pattern: Pattern) -> tuple[Table, Alphabet, tuple[Origin, ...]]:
     """Compile a set of texts to its automaton over characters; equal patterns are compiled once.
 
@@ -65,8 +64,19 @@ def compiled(pattern: Pattern) -> tuple[Table, Alphabet, tuple[Origin, ...]]:
     Raises:
         OverBudgetError: it takes too many states or too long.
     """
+    found = _compiled(pattern)
+    if isinstance(found, OverBudgetError):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: Pattern) -> tuple[Table, Alphabet, tuple[Origin, ...]] | OverBudgetError:
     determiniser = Determiniser(pattern, BUDGET, SECONDS)
-    table = determiniser.table()
+    try:
+        table = determiniser.table()
+    except OverBudgetError as error:
+        return error  # what is too large once is not tried again
     return table, determiniser.alphabet, tuple(determiniser.leaf_ids)
 
 

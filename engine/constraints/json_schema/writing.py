@@ -34,6 +34,7 @@ class Writer:
         key_order: `schema`: properties in the order of the schema; `any`: in any.
         plain_integers: whether integers are written without a point.
         cuts: pointers of the schemas that are cut at `depth`.
+        empty: schemas that no value satisfies, inner ones first.
         opened: pointers of the places where any value is allowed.
     """
 
@@ -44,6 +45,7 @@ class Writer:
     key_order: KeyOrder
     plain_integers: bool
     cuts: dict[str, None] = field(default_factory=dict)
+    empty: dict[Goal, None] = field(default_factory=dict)
     opened: dict[str, None] = field(default_factory=dict)
     exponents: bool = False
     _anything: dict[tuple[int, Origin], Pattern] = field(default_factory=dict)
@@ -65,7 +67,10 @@ class Writer:
         if path.count(goal) >= self.depth or len(path) > LEVELS:
             self.cuts.setdefault(goal.value.pointer if goal.key[0] == "schema" else origin.pointer or "")
             return None
-        return self.values(self.expansion.values(goal), (*path, goal))
+        found = self.values(self.expansion.values(goal), (*path, goal))
+        if found is None and goal.key[0] == "schema" and not self.cuts:
+            self.empty.setdefault(goal)
+        return found
 
     def values(self, values: Values, path: tuple[Goal, ...]) -> Pattern | None:
         """Return the texts of a set of values; None where there is none."""
@@ -106,7 +111,15 @@ class Writer:
             pattern = texts.meet((pattern, numbers.plain_integers(part.origin)), part.origin)
         elif part.literals is not None:
             return pattern
-        return self.graph(pattern, Chars, part.origin)
+        written = self.graph(pattern, Chars, part.origin)
+        if written is None or self.plain_integers or not self._has_all_integers(pattern, part.origin):
+            return written
+        return spelling.union([written, numbers.scaled_integers(part.origin)])
+
+    def _has_all_integers(self, pattern: Pattern, origin: Origin) -> bool:
+        """Whether all integers are in a set of numbers, so that those with an exponent are; not so in draft 4."""
+        missing = texts.meet((numbers.plain_integers(origin), Complement(pattern, origin)), origin)
+        return self.expansion.schemas.draft != 4 and texts.is_empty(missing)
 
     def _is_integer(self, part: Texts) -> bool:
         if part.literals is not None:
