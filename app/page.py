@@ -159,7 +159,7 @@ def _form() -> dict[str, Any]:
             scale=5,
         )
         parts["remasking"] = gr.Dropdown(
-            ["low_confidence", "random"],
+            list(remasking.NAMES),
             value=value.get("remasking", "low_confidence"),
             label="Remasking",
             elem_id="remasking",
@@ -170,7 +170,7 @@ def _form() -> dict[str, Any]:
         _models(),
         value=value.get("model", "embedded"),
         label="Model",
-        info="embedded, a folder, or table:FILE",
+        info="embedded, a folder, an id on the hub, or table:FILE",
         allow_custom_value=True,
         elem_id="model",
     )

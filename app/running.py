@@ -7,6 +7,7 @@ page, and goes on when it is asked to.
 from __future__ import annotations
 
 import dataclasses
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from app import sessions
@@ -191,12 +192,26 @@ def _tokens(header: Header, text: str) -> list[int]:
     return token_ids
 
 
+def _model(name: str, *_: object) -> Denoiser:
+    """Load a model, or take the one of the last run: real ones take minutes. A typed-in table may have changed."""
+    from engine import models
+
+    return models.load(name) if name.startswith("table:") else _last_model(name)
+
+
+@lru_cache(maxsize=1)
+def _last_model(name: str) -> Denoiser:
+    from engine import models
+
+    return models.load(name)
+
+
 def _run(now: View, side: str, owner: str | None, config: Config, pins: Sequence[str] = ()) -> Iterator[View]:
     # The engine's compiled kernels take a moment to import, and the page is to be useful before.
     yield view(now, preparing=True)
     from engine import decode, preparation
 
-    denoiser, header = preparation.prepare(config, preparation.read_pins(pins))
+    denoiser, header = preparation.prepare(config, preparation.read_pins(pins), load=_model)
     made = sessions.RUNS.begin(header, owner)
     shown = {"a": made.run_id, "b": None} if side == "a" else {"b": made.run_id}
     begun = listed(view(now, **shown, running=made.run_id, paused=None), made)

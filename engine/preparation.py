@@ -31,6 +31,7 @@ def prepare(
     pins: Mapping[int, str] | None = None,
     options: Options = DEFAULT,
     progress: Callable[[int, int], None] | None = None,
+    load: Callable[..., Denoiser] = models.load,
 ) -> tuple[Denoiser, Header]:
     """Check a configuration, load its model and compile its constraint.
 
@@ -39,6 +40,7 @@ def prepare(
         pins: texts to commit before the first step, by the position of their first token.
         options: how the model is to be loaded.
         progress: of its loading, see `models.load`.
+        load: what loads it, in place of `models.load`.
 
     Returns:
         The model, and the run's header, with the pins as tokens.
@@ -49,7 +51,7 @@ def prepare(
     """
     check(config)
     _read(config)  # a mistake in it is told before a model is loaded
-    denoiser = models.load(config.model, options, progress)
+    denoiser = load(config.model, options, progress)
     vocabulary = denoiser.vocabulary
     if (config.logits_eos_inf or config.confidence_eos_eot_inf) and not vocabulary.eos_ids:
         raise ConfigError(f"The model {config.model} has no EOS.", "Leave out what is to be done with it.")

@@ -161,11 +161,16 @@ export function mount({element, props, server, watch, trigger}) {
   function configure(run) {
     const {config} = run, done = run.finished ? run.accepted ? '✓ accepted' : '✕ not accepted' : run.status === 'running' ? 'running' : `${run.status === 'paused' ? 'paused' : 'stopped'} after ${run.count} of ${run.steps} steps`;
     configuration.replaceChildren(el('b', {text: config.kind === null ? 'no constraint' : done, class: run.accepted || config.kind === null ? 'good' : run.finished ? 'bad' : ''}),
-      ...[`model ${run.head.model.name ?? config.model}`, `${config.sampler}, ${config.confidence === 'mar' ? 'Mar' : 'Mf'} commits`, `temperature ${config.temperature}`, config.remasking.replace('_', ' '), `seed ${config.seed}`,
+      ...[modelFacts(run.head.model, config), `${config.sampler}, ${config.confidence === 'mar' ? 'Mar' : 'Mf'} commits`, `temperature ${config.temperature}`, config.remasking.replace('_', ' '), `seed ${config.seed}`,
         `${run.states.toLocaleString('en')} states, ${run.head.edges.toLocaleString('en')} edges, ${run.head.classes.toLocaleString('en')} token classes`,
         `model ${typical(run, 'model_ms')}, engine ${typical(run, 'engine_ms')} a step`].map(text => el('span', {text})));
     configuration.append(el('q', {class: 'ds-prompt', text: config.prompt, title: config.prompt, hidden: !config.prompt}));
     resume.hidden = run.finished || run.status === 'running' || String(run.id).startsWith('example:') || Boolean(props.offline);
+  }
+  function modelFacts(model, config) {
+    const size = model.parameters ? `${(model.parameters / 1e6).toLocaleString('en', {maximumFractionDigits: 1})} M parameters` : '';
+    const facts = [model.family, size, model.device, model.dtype, model.context ? `context ${model.context}` : ''].filter(Boolean);
+    return `model ${model.name ?? config.model}${facts.length ? ` (${facts.join(', ')})` : ''}`;
   }
   // The median: the first step of a process may have compiled kernels.
   function typical(run, name) {
