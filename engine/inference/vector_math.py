@@ -1,7 +1,7 @@
 """Exponential, logarithm and maximum in a form that LLVM turns into vector instructions.
 
 `math.exp` is a call for each number; a polynomial without branches runs over 8 or 16 numbers at a time. Each has a
-relative error below 4 units in the last place of its type, which the tests measure.
+relative error below 2 units in the last place of its type, which the tests measure.
 """
 
 from __future__ import annotations
