@@ -62,6 +62,10 @@ def _given(
         str | None, _option("--tools", "Functions, as OpenAI's tools or BFCL have them: a file, or '-'.")
     ] = None,
     call_syntax: Annotated[str | None, _option("--call-syntax", "Of --tools: json or python.")] = None,
+    grammar: Annotated[str | None, _option("--grammar", "A grammar in Lark's syntax: a file, or '-'.")] = None,
+    depth: Annotated[int | None, _option("--depth", "How often what is recursive may stand in itself.")] = None,
+    sql: Annotated[str | None, _option("--sql", "SELECT over the database of this file, or '-'.")] = None,
+    several: Annotated[str | None, _option("--all", "A JSON list of constraints that must all hold, or '-'.")] = None,
     task: Annotated[str | None, _option("--task", "A built-in task's own constraint.")] = None,
 ) -> Given:
     """Gather the constraint; each parameter is an option of every command that takes one."""
@@ -71,7 +75,8 @@ def _given(
         given.append(("regex", regex))
     if choices is not None:
         given.append(("choices", tuple(choices)))
-    for name, file in (("json_schema", json_schema), ("tools", tools)):
+    files = {"json_schema": json_schema, "tools": tools, "grammar": grammar, "sql": sql, "all": several}
+    for name, file in files.items():
         if file is not None:
             given.append((name, _contents(file)))
     if chosen is not None and not given:
@@ -79,7 +84,8 @@ def _given(
     if len(given) > 1:
         raise ConfigError(f"There are two constraints or more: {', '.join(kind for kind, _ in given)}.", "Give one.")
     kind, source = given[0] if given else (None, None)
-    return Given(kind, source, chosen, (("call_syntax", call_syntax),) if call_syntax is not None else ())
+    reading = {"call_syntax": call_syntax, "depth": depth}
+    return Given(kind, source, chosen, tuple((name, value) for name, value in reading.items() if value is not None))
 
 
 def _contents(file: str) -> str:
