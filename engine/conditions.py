@@ -11,6 +11,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from engine.nfa import TooManyStatesError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -21,6 +23,8 @@ _Literal = int | tuple[str, "Condition"]
 Condition = frozenset[frozenset[_Literal]]
 """A disjunction of conjunctions; a literal is an atom (0: the text ends here) or ("not", condition)."""
 
+_CLAUSES = 4_000
+"""Clauses of one condition; a single state could else take minutes."""
 _FALSE: Condition = frozenset()
 _TRUE: Condition = frozenset({frozenset()})
 
@@ -34,6 +38,8 @@ def _and(left: Condition, right: Condition) -> Condition:
         return right
     if right == _TRUE:
         return left
+    if len(left) * len(right) > _CLAUSES:
+        raise TooManyStatesError
     return _absorbed(frozenset(a | b for a in left for b in right))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
-    from engine.machines import Machine
+    from engine.machines import Machine, Step
     from engine.pattern import Origin, Pattern
     from engine.table import Move
 
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 SETTLED = 4_000
 """Operands of an intersection up to this size are made minimal before they are multiplied; larger ones stay lazy."""
-ATOMS = 500_000
+ATOMS = 250_000
 """States of Thompson's automaton."""
+_SAMPLE = 300_000
+"""Atoms looked at to find the construct that takes most."""
 
 
 class OverBudgetError(Exception):
@@ -95,11 +97,11 @@ class Determiniser:
         try:
             nfa.state()  # 0, the final one
             entry = nfa.add(pattern, 0)
+            return Conditions(nfa, entry) if looks(pattern) else Subsets(nfa, entry)
         except TooManyStatesError:
             raise OverBudgetError(
                 f"takes more than {ATOMS:,} states before it is made deterministic", _most_states(nfa)
             ) from None
-        return Conditions(nfa, entry) if looks(pattern) else Subsets(nfa, entry)
 
     def _settled(self, machine: Machine) -> Machine:
         """Make a machine minimal if it is small."""
@@ -118,7 +120,7 @@ class Determiniser:
         rows = []
         for state in order:
             row = []
-            for symbols, following, leaves in machine.moves(state):
+            for symbols, following, leaves in self._moves(machine, state, order):
                 to = ids.setdefault(following, len(order))
                 if to == len(order):
                     order.append(following)
@@ -128,6 +130,12 @@ class Determiniser:
                 raise OverBudgetError(f"passes {budget:,} states", blame(machine, order))
             self._check_time(machine, order)
         return finish(rows, np.asarray([machine.accepts(state) for state in order]))
+
+    def _moves(self, machine: Machine, state: Hashable, order: list[Hashable]) -> list[Step]:
+        try:
+            return list(machine.moves(state))
+        except TooManyStatesError:
+            raise OverBudgetError("needs too large a condition on what follows", blame(machine, order)) from None
 
     def _check_time(self, machine: Machine, order: list[Hashable]) -> None:
         if time.thread_time() > self._until:
@@ -155,11 +163,15 @@ def blame(machine: Machine, states: Sequence[Any]) -> Pattern | None:
 def _most_situations(nfa: Nfa, states: Iterable[Iterable[int]]) -> Pattern | None:
     """Count for each construct the distinct sets of its atoms."""
     situations: list[set[frozenset[int]]] = [set() for _ in nfa.constructs]
+    looked_at = 0
     for atoms in states:
+        if looked_at > _SAMPLE:
+            break
         inside: dict[int, set[int]] = {}
         for atom in atoms:
             number = nfa.construct[atom]
             while number >= 0:
+                looked_at += 1
                 inside.setdefault(number, set()).add(atom)
                 number = nfa.constructs[number][1]
         for number, own in inside.items():
