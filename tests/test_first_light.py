@@ -32,6 +32,8 @@ def accepted(task, sampler: str) -> int:
         task.length,
         1.0,
         sampler=sampler,
+        # Committed by Mar, draws that know no constraint would still be led by it.
+        confidence="mar" if sampler == "midpoint" else "mf",
     )
     denoiser, header = preparation.prepare(config)
     found = 0
