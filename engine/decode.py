@@ -366,7 +366,7 @@ def _draw(state: _Step, found: Potential, messages: Messages, marginals: Margina
         # torch takes seconds to import; only the dense tree needs it here.
         from engine.inference import tree
 
-        midpoints = tree.draw(found, config.seed, state.number, top, forced)
+        midpoints = tree.draw_where_it_pays(found, messages, config.seed, state.number, top, forced)
     if best is not None:
         return _Draw(best[0], best[1], midpoints)
     if counted is not None:

@@ -1,8 +1,9 @@
 """The dense tree: matrices that cross spans of 2, 4, 8 … positions, then midpoints a level at a time, top down.
 
-Cost `⌈log2 length⌉` levels of batched `states × states` products, float64, on any torch device. The matrices are kept
-as logarithms and scaled by row and column before each product; where the scaled product lost an entry to underflow,
-that span's product is done again by `logsumexp`, so the scaling is checked and not hoped for.
+Cost `⌈log2 length⌉` levels of batched products of matrices, float64, on any torch device. A matrix leads from the live
+states of one boundary to those of another and no further, so its width is that of the widest boundary. Matrices are
+kept as logarithms and scaled by row and column before each product; where a scaled product lost an entry to underflow
+the sweep is done again with `logsumexp` for such spans, so the scaling is checked and not hoped for.
 """
 
 from __future__ import annotations
@@ -13,14 +14,34 @@ import numpy as np
 import torch
 
 from engine import noise
-from engine.inference import wide
+from engine.inference import midpoint
 from engine.inference.midpoint import Midpoints
+from engine.inference.wide import to_log
 
 if TYPE_CHECKING:
+    from engine.inference.chain import Messages
     from engine.inference.potential import Potential
 
 SAFE = 1e-280
 """A scaled product below this may have lost terms to underflow (the smallest normal float64 is about 2e-308)."""
+WIDEST = 224
+"""Live states of a boundary up to which a GPU is expected to win by dense products; an estimate, not measured."""
+
+
+def draw_where_it_pays(
+    potential: Potential, messages: Messages, seed: int, step: int, top: int, forced: np.ndarray | None = None
+) -> Midpoints:
+    """Draw by the dense tree; on a GPU only where live states are few, else by the sparse one: one law, one tree."""
+    if not torch.cuda.is_available():
+        return draw(potential, seed, step, top, forced)
+    if width(potential) > WIDEST:
+        return midpoint.draw(potential, messages, seed, step, top, forced)
+    return draw(potential, seed, step, top, forced, "cuda")
+
+
+def width(potential: Potential) -> int:
+    """Return the number of live states of the boundary that has most."""
+    return int(np.diff(potential.live[0]).max())
 
 
 def draw(
@@ -33,22 +54,16 @@ def draw(
 ) -> Midpoints:
     """Draw all states by the dense tree; arguments and result as in `midpoint.draw`."""
     length = potential.length
-    _, live = potential.live
-    # Only states that are live somewhere get a row; their order is kept, so the noise picks as in `midpoint`.
-    kept = np.unique(live)
-    spans = _up_sweep(_leaves(potential, kept, device))
+    live = _table(potential)
+    spans = _up_sweep(_leaves(potential, live, device))
     record = _empty(length, top)
     u = noise.uniforms(seed, step, noise.STATE, 0, length + 1)
-    start = int(np.searchsorted(kept, live[0]))
-    accepting = torch.from_numpy(potential.automaton.accepting[kept]).to(device)
-    path = np.full(length + 1, -1, np.int64)
-    path[0] = start
-    ends = torch.where(accepting, spans[-1][0, start], -torch.inf)
+    path = np.zeros(length + 1, np.int64)  # places in `live`
     middles = np.asarray([length])
-    log_weights = ends[None]
+    log_weights = spans[-1][:, 0]
     level = len(spans) - 1
     while True:
-        _note(record, path, kept, middles, log_weights.cpu().numpy(), u, forced)
+        _note(record, path, live, middles, log_weights.cpu().numpy(), u, forced)
         level -= 1
         if level < 0:
             break
@@ -57,51 +72,80 @@ def draw(
         if not middles.size:
             continue
         left = torch.as_tensor(path[middles - half], device=device)
-        rights = np.minimum(middles + half, length)
-        right = torch.as_tensor(path[rights], device=device)
+        right = torch.as_tensor(path[np.minimum(middles + half, length)], device=device)
         index = torch.as_tensor(middles // half, device=device)
         log_weights = spans[level][index - 1, left] + spans[level][index, :, right]
-    return Midpoints(kept[path].astype(np.int32), *record)
+    return Midpoints(live[np.arange(length + 1), path].astype(np.int32), *record)
 
 
-def _leaves(potential: Potential, kept: np.ndarray, device: str) -> torch.Tensor:
-    """Return float64 `[padded states states]`: log weights of single positions, identities behind the last one."""
-    edges, length, states = potential.automaton.edges, potential.length, kept.size
-    number = np.full(potential.automaton.states, -1)
-    number[kept] = np.arange(states)
-    source = number[np.repeat(np.arange(potential.automaton.states), np.diff(edges.ptr))]
-    target = number[edges.target]
-    inside = (source >= 0) & (target >= 0)
+def _table(potential: Potential) -> np.ndarray:
+    """Return int64 `[boundaries width]`: the live states of each boundary, ascending, then -1."""
+    live_ptr, live = potential.live
+    counts = np.diff(live_ptr)
+    table = np.full((counts.size, width(potential)), -1)
+    table[np.arange(table.shape[1]) < counts[:, None]] = live
+    return table
+
+
+def _leaves(potential: Potential, live: np.ndarray, device: str) -> torch.Tensor:
+    """Return float64 `[padded width width]`: log weights of single positions, identities behind the last one.
+
+    Entry `[i, a, b]` leads from the live state `a` of boundary `i` to the live state `b` of the next.
+    """
+    edges, length = potential.automaton.edges, potential.length
+    position, place = np.nonzero(live[:-1] >= 0)
+    first, stop = edges.ptr[live[position, place]], edges.ptr[live[position, place] + 1]
+    count = (stop - first).astype(np.int64)
+    edge = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(count.sum())
+    position, place = np.repeat(position, count), np.repeat(place, count)
+    at = np.full((length + 1, potential.automaton.states), -1)
+    at[np.nonzero(live >= 0)[0], live[live >= 0]] = np.nonzero(live >= 0)[1]
+    target = at[position + 1, edges.target[edge]]
     padded = 1 << max(length - 1, 0).bit_length()
-    leaves = np.full((padded, states, states), -np.inf)
-    log_labels = wide.to_log(*potential.labels)
-    leaves[:length, source[inside], target[inside]] = log_labels[:, edges.label[inside]]
-    leaves[length:, np.arange(states), np.arange(states)] = 0.0
+    leaves = np.full((padded, live.shape[1], live.shape[1]), -np.inf)
+    inside = target >= 0
+    log_labels = to_log(*potential.labels)
+    leaves[position[inside], place[inside], target[inside]] = log_labels[position[inside], edges.label[edge[inside]]]
+    ends = np.flatnonzero(live[-1] >= 0)
+    leaves[length:, ends, ends] = 0.0
     return torch.from_numpy(leaves).to(device)
 
 
 def _up_sweep(leaves: torch.Tensor) -> list[torch.Tensor]:
-    """Return for each level the log matrices `[spans states states]` of its spans, single positions first."""
+    """Return for each level the log matrices `[spans width width]` of its spans, single positions first.
+
+    Whether a product lost an entry is asked once, behind the last level, so that a GPU need not wait for the answer.
+    """
+    levels, lost = [leaves], []
+    while levels[-1].shape[0] > 1:
+        product, bad = _log_product(levels[-1][0::2], levels[-1][1::2])
+        levels.append(product)
+        lost.append(bad.any())
+    return _careful_up_sweep(leaves) if lost and bool(torch.stack(lost).any()) else levels
+
+
+def _careful_up_sweep(leaves: torch.Tensor) -> list[torch.Tensor]:
+    """Sweep up, and do the products that lost an entry again by `logsumexp`."""
     levels = [leaves]
     while levels[-1].shape[0] > 1:
-        below = levels[-1]
-        levels.append(_log_product(below[0::2], below[1::2]))
+        left, right = levels[-1][0::2], levels[-1][1::2]
+        out, lost = _log_product(left, right)
+        for n in torch.nonzero(lost).flatten().tolist():
+            for q in range(left.shape[1]):  # by rows: states² numbers at a time
+                out[n, q] = torch.logsumexp(left[n, q][:, None] + right[n], 0)
+        levels.append(out)
     return levels
 
 
-def _log_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """`log(exp(left) @ exp(right))` for batches of matrices, `-inf` exactly where no path exists."""
+def _log_product(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return `log(exp(left) @ exp(right))` of batches, `-inf` exactly where no path exists, and which lost an entry."""
     rows = left.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
     columns = right.amax(-2, keepdim=True).nan_to_num(neginf=0.0)
     product = torch.exp(left - rows) @ torch.exp(right - columns)
     # A path exists where a product of 0-1 matrices is positive; there the scaled entry must not be tiny.
     exists = (left > -torch.inf).double() @ (right > -torch.inf).double() > 0
-    out = torch.where(exists, product.log() + rows + columns, -torch.inf)
     lost = (exists & (product < SAFE)).any(-1).any(-1)
-    for n in torch.nonzero(lost).flatten().tolist():
-        for q in range(left.shape[1]):  # by rows: states² numbers at a time
-            out[n, q] = torch.logsumexp(left[n, q][:, None] + right[n], 0)
-    return out
+    return torch.where(exists, product.log() + rows + columns, -torch.inf), lost
 
 
 def _empty(length: int, top: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -116,7 +160,7 @@ def _empty(length: int, top: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 def _note(
     record: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     path: np.ndarray,
-    kept: np.ndarray,
+    live: np.ndarray,
     middles: np.ndarray,
     log_weights: np.ndarray,
     u: np.ndarray,
@@ -134,12 +178,12 @@ def _note(
         last = p.shape[1] - 1 - np.argmax(p[:, ::-1] > 0, axis=1)
         chosen = np.minimum((cumulative <= u[middles][:, None]).sum(axis=1), last)
     else:
-        chosen = np.searchsorted(kept, forced[middles])
+        chosen = (live[middles] == forced[middles][:, None]).argmax(axis=1)
     rows = np.arange(middles.size)
     path[middles] = chosen
     log_probability[middles] = log_p[rows, chosen]
     entropy[middles] = -np.where(p > 0, p * np.where(p > 0, log_p, 0.0), 0.0).sum(axis=1)
     order = np.argsort(-p, axis=1, kind="stable")[:, : ids.shape[1]]
     most = np.take_along_axis(p, order, axis=1)
-    ids[middles, : order.shape[1]] = np.where(most > 0, kept[order], -1)
+    ids[middles, : order.shape[1]] = np.where(most > 0, np.take_along_axis(live[middles], order, axis=1), -1)
     probability[middles, : order.shape[1]] = most
