@@ -91,7 +91,7 @@ def conflict(
     """
     whole = json.loads(constraint.text)
     listed = sorted(keywords(whole), key=_blame)
-    options = {"any_depth": 1} if constraint.kind == "json_schema" else {}
+    options: dict[str, Any] = {"any_depth": 1} if constraint.kind == "json_schema" else {}
 
     def impossible(kept: Sequence[Keyword]) -> bool:
         if out_of_time():
