@@ -76,7 +76,7 @@ def _compiled(config: Config, vocabulary: Vocabulary) -> tuple[list[Finding], Su
     found = list(constraint.findings)
     try:
         if constraint.automaton.is_empty:
-            return [*found, empty.finding(constraint)], None
+            return _once(found, empty.finding(constraint)), None
     except SizeError as error:
         return [*found, refusal(error)], None
     try:
@@ -85,6 +85,12 @@ def _compiled(config: Config, vocabulary: Vocabulary) -> tuple[list[Finding], Su
         missing = gaps.findings(constraint, vocabulary)
         return [*found, *(missing or [refusal(error)])], None
     return _of_constraint(subject), subject
+
+
+def _once(found: list[Finding], nothing: Finding) -> list[Finding]:
+    """Tell of an empty language once: by the conflict over the whole source where it was determined."""
+    others = [f for f in found if f.code != "unsatisfiable"]
+    return [*others, nothing] if len(others) == len(found) or "conflict" in nothing.evidence else found
 
 
 def _of_constraint(subject: Subject) -> list[Finding]:
