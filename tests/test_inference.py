@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.inference import chain, midpoint, tree
+from engine.errors import EmptyLanguageError
+from engine.inference import chain, draws, midpoint, tree
 from engine.inference.chain import Messages
 from engine.inference.potential import Potential, potential
 from tests import oracle
@@ -36,6 +37,24 @@ def test_the_log_partition_is_the_probability_that_a_draw_is_accepted(small) -> 
     _, messages, truth = small
     assert messages.possible == bool(truth.sequences)
     np.testing.assert_allclose(messages.log_partition, truth.log_partition, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        chain.best,
+        lambda p: chain.draw(p, chain.messages(p), 0, 0),
+        lambda p: draws.draw(p, chain.messages(p), 0, 0, 2),
+        lambda p: midpoint.draw(p, chain.messages(p), 0, 0, 2),
+    ],
+    ids=["best", "chain", "draws", "midpoint"],
+)
+def test_no_path_is_chosen_where_nothing_is_accepted(choose) -> None:
+    empty = [found for found, messages, truth in (case(*c) for c in CASES) if not truth.sequences]
+    assert empty
+    for found in empty:
+        with pytest.raises(EmptyLanguageError, match="none can be drawn"):
+            choose(found)
 
 
 def test_forward_times_backward_is_the_same_at_every_boundary(small) -> None:

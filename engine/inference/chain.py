@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import noise
+from engine.errors import EmptyLanguageError
 from engine.inference import kernels, tokens
 from engine.inference.wide import BASE_LOG, to_log
 
@@ -114,7 +115,12 @@ def marginals(potential: Potential, messages: Messages) -> Marginals:
 
 
 def draw(potential: Potential, messages: Messages, seed: int, step: int) -> np.ndarray:
-    """Draw states from left to right: int32 `[boundaries]`."""
+    """Draw states from left to right: int32 `[boundaries]`.
+
+    Raises:
+        EmptyLanguageError: no completion is accepted.
+    """
+    require_path(messages.live)
     edges = potential.automaton.edges
     return kernels.draw_path(
         edges.ptr,
@@ -130,7 +136,12 @@ def draw(potential: Potential, messages: Messages, seed: int, step: int) -> np.n
 
 
 def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most probable accepted sequence: int32 `[length]` tokens and int32 `[boundaries]` states (Viterbi)."""
+    """Return the most probable accepted sequence: int32 `[length]` tokens and int32 `[boundaries]` states (Viterbi).
+
+    Raises:
+        EmptyLanguageError: no completion is accepted.
+    """
+    require_path(potential.live[1])
     edges = potential.automaton.edges
     by_label = kernels.label_best(potential.best, edges.label_ptr, edges.label_class)
     path = kernels.best_path(edges.ptr, edges.target, edges.label, *potential.live, by_label)
@@ -148,6 +159,22 @@ def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
         edges.class_tokens,
     )
     return chosen, path
+
+
+def require_path(live: np.ndarray) -> None:
+    """Refuse to choose a path where there is none: compiled loops would read past the end of `live`.
+
+    Args:
+        live: the live states of all boundaries.
+
+    Raises:
+        EmptyLanguageError: there are none.
+    """
+    if not live.size:
+        raise EmptyLanguageError(
+            "No completion of this canvas is both accepted and possible under the model, so none can be drawn.",
+            "Give the tokens that the constraint needs a probability above 0, or change the canvas or the constraint.",
+        )
 
 
 def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) -> np.ndarray:

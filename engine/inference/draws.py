@@ -9,6 +9,7 @@ import numpy as np
 
 from engine import noise
 from engine.inference import batch
+from engine.inference.chain import require_path
 from engine.inference.wide import to_log
 
 if TYPE_CHECKING:
@@ -36,11 +37,15 @@ def draw(potential: Potential, messages: Messages, seed: int, step: int, draws: 
 
     Args:
         potential: the factors.
-        messages: of the same potential, with at least one accepted completion.
+        messages: of the same potential.
         seed: of the noise.
         step: of the noise.
         draws: how many.
+
+    Raises:
+        EmptyLanguageError: no completion is accepted.
     """
+    require_path(messages.live)
     edges, length = potential.automaton.edges, potential.length
     graph = (edges.ptr, edges.target, edges.label)
     log_labels = to_log(*potential.labels)

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine import noise
 from engine.inference import spans
+from engine.inference.chain import require_path
 
 if TYPE_CHECKING:
     from engine.inference.chain import Messages
@@ -49,12 +50,16 @@ def draw(
 
     Args:
         potential: the factors.
-        messages: of the same potential, with at least one accepted completion.
+        messages: of the same potential.
         seed: of the noise.
         step: of the noise.
         top: states of each conditional distribution that are kept.
         forced: int32 `[boundaries]`, a path to take in place of drawing; its conditionals are recorded.
+
+    Raises:
+        EmptyLanguageError: no completion is accepted.
     """
+    require_path(messages.live)
     edges, length = potential.automaton.edges, potential.length
     if forced is None:
         forced = np.full(length + 1, -1, np.int32)
