@@ -117,8 +117,12 @@ def _sound(header: Header) -> bool:
         config.sampler,
         config.kind or "",
         *source,
+        *(part for option in config.reading for part in option if isinstance(part, str)),
     )
-    numbers: tuple[object, ...] = (config.length, config.steps, config.block_length, config.temperature, config.seed)
+    numbers: tuple[object, ...] = (
+        *(config.length, config.steps, config.block_length, config.temperature, config.seed),
+        *(value for _, value in config.reading if not isinstance(value, str)),
+    )
     if not all(isinstance(text, str) for text in texts) or not isinstance(header.model, dict):
         return False
     try:

@@ -9,8 +9,13 @@ from engine.errors import ConfigError, InputError
 from engine.trace import Config
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.constraints import Option
     from engine.vocabulary import Vocabulary
 
+OPTIONS = {option.name: option for kind in constraints.KINDS.values() for option in kind.options}
+"""Every option that some kind of constraint is read with; those of one name share a field."""
 FIELDS = (
     "prompt",
     "kind",
@@ -25,6 +30,7 @@ FIELDS = (
     "sampler",
     "seed",
     "pins",
+    *OPTIONS,
 )
 """Names of the form's fields, in the order in which their values come."""
 
@@ -42,12 +48,48 @@ def started(kind: str, source: str | None) -> str | None:
     return source
 
 
-def checked(kind: str, source: str | None) -> str:
-    """Return what is wrong or worth knowing about a constraint, as inert HTML; nothing where all is well."""
+def options_of(kind: str) -> dict[str, Option]:
+    """Return the options that a kind of constraint is read with, by name."""
+    known = constraints.KINDS.get(kind)
+    return {option.name: option for option in known.options} if known else {}
+
+
+def reading_of(kind: str, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the options of a kind that differ from its defaults.
+
+    Args:
+        kind: of the constraint.
+        given: values of the fields, those of `OPTIONS` among them.
+
+    Raises:
+        ConfigError: a number is missing or is not whole, or a choice is none of the option's.
+    """
+    values = {name: _option(option, given[name]) for name, option in options_of(kind).items()}
+    return tuple((name, value) for name, value in values.items() if value != OPTIONS[name].default)
+
+
+def _option(option: Option, value: Any) -> Any:
+    if option.choices and value not in option.choices:
+        raise ConfigError(f"{option.label} can't be {value!r}.", f"Choose one of {', '.join(option.choices)}.")
+    if isinstance(option.default, bool):
+        return bool(value)
+    return value if option.choices else _whole(option.label[0].lower() + option.label[1:], value)
+
+
+def checked(kind: str, source: str | None, *options: Any) -> str:
+    """Return what is wrong or worth knowing about a constraint, as inert HTML; nothing where all is well.
+
+    Args:
+        kind: of the constraint.
+        source: that was written.
+        options: values of the fields of `OPTIONS`, in their order.
+    """
     if kind == "none" or not source:
         return ""
     try:
-        read = constraints.read(kind, tuple(source.splitlines()) if kind == "choices" else source)
+        reading = reading_of(kind, dict(zip(OPTIONS, options, strict=True)))
+        written = tuple(source.splitlines()) if kind == "choices" else source
+        read = constraints.read(kind, written, **dict(reading))
     except InputError as error:
         frame = f"<pre>{_inert(error.place.frame())}</pre>" if error.place else ""
         said = f"<p>✕ {_inert(error.problem)}</p>{frame}<p>{_inert(error.remedy)}</p>"
@@ -87,20 +129,30 @@ def read_form(values: tuple[Any, ...]) -> tuple[Config, list[str]]:
         form["source"] = tuple(line for line in (form["source"] or "").splitlines() if line)
     else:
         form["source"] = form["source"] or ""
+    options = {name: form.pop(name) for name in OPTIONS}
+    form["reading"] = reading_of(form["kind"] or "none", options)
     pins = [line for line in (form.pop("pins") or "").splitlines() if line.strip()]
     return Config(**form), pins
 
 
 def form_of(config: Config, vocabulary: Vocabulary) -> tuple[Any, ...]:
     """Return the form's values for a configuration, in the order of `FIELDS`."""
-    values = {name: getattr(config, name) for name in FIELDS}
+    values = {name: getattr(config, name) for name in FIELDS if name not in OPTIONS}
     texts = [(i, (vocabulary.written(token_id) or b"").decode(errors="replace")) for i, token_id in config.pins]
     values["pins"] = "\n".join(f"{i}={text}" for i, text in texts)
     if config.kind is None:
         values["kind"], values["source"] = "none", ""
     elif isinstance(config.source, tuple):
         values["source"] = "\n".join(config.source)
-    return tuple(values.values())
+    read = dict(config.reading)
+    options = (_shown(option, read.get(name, option.default)) for name, option in OPTIONS.items())
+    return (*values.values(), *options)
+
+
+def _shown(option: Option, value: Any) -> Any:
+    """Return a value as its field can show it; a file may hold anything."""
+    known = value in option.choices if option.choices else type(value) is type(option.default)
+    return value if known else option.default
 
 
 def _whole(name: str, value: Any) -> int:

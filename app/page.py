@@ -124,6 +124,7 @@ def _form() -> dict[str, Any]:
         elem_id="source",
     )
     parts["checked"] = gr.HTML("", elem_id="checked")
+    parts |= _options(value)
     with gr.Row(elem_classes="ds-run"):
         parts["run"] = gr.Button("Run", variant="primary", elem_id="run", size="md")
     with gr.Row():
@@ -192,6 +193,36 @@ def _form() -> dict[str, Any]:
     return parts
 
 
+def _options(value: dict[str, Any]) -> dict[str, Any]:
+    """Place one field for each option that some kind of constraint is read with; those of the chosen kind show."""
+    chosen = form.options_of(value.get("kind", "regex"))
+    parts: dict[str, Any] = {}
+    with gr.Accordion("How it is read", open=False, visible=bool(chosen), elem_id="reading") as parts["reading"]:
+        for name, option in form.OPTIONS.items():
+            given: dict[str, Any] = {
+                "value": value.get(name, option.default),
+                "label": chosen.get(name, option).label,
+                "visible": name in chosen,
+                "elem_id": f"reading-{name}",
+            }
+            if option.choices:
+                parts[name] = gr.Dropdown(list(option.choices), **given)
+            elif isinstance(option.default, bool):
+                parts[name] = gr.Checkbox(**given)
+            else:
+                parts[name] = gr.Number(precision=0, **given)
+    return parts
+
+
+def _kind_chosen(kind: str) -> list[Any]:
+    """Return what a kind changes: the hint on its source, whether it has options, and which."""
+    chosen = form.options_of(kind)
+    shown = (
+        gr.update(visible=name in chosen, label=chosen.get(name, option).label) for name, option in form.OPTIONS.items()
+    )
+    return [gr.update(info=form.hint(kind)), gr.update(visible=bool(chosen)), *shown]
+
+
 def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.DownloadButton) -> None:
     fields = [parts[name] for name in form.FIELDS]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
@@ -258,12 +289,12 @@ def _wire(page: gr.Blocks, shown: gr.HTML, parts: dict[str, Any], download: gr.D
 
 def _wire_form(parts: dict[str, Any], quiet: dict[str, Any]) -> None:
     """Say what is wrong with a constraint while it is written."""
-    parts["kind"].change(lambda kind: gr.update(info=form.hint(kind)), parts["kind"], parts["source"], **quiet)
+    options = [parts[name] for name in form.OPTIONS]
+    parts["kind"].change(_kind_chosen, parts["kind"], [parts["source"], parts["reading"], *options], **quiet)
     parts["kind"].input(form.started, [parts["kind"], parts["source"]], parts["source"], **quiet)
-    for part in ("source", "kind"):
-        parts[part].change(
-            form.checked, [parts["kind"], parts["source"]], parts["checked"], trigger_mode="always_last", **quiet
-        )
+    written = [parts["kind"], parts["source"], *options]
+    for part in written:
+        part.change(form.checked, written, parts["checked"], trigger_mode="always_last", **quiet)
 
 
 def _forget(request: gr.Request) -> None:
@@ -286,6 +317,7 @@ def _fill(name: str) -> list[Any]:
         "steps": task.steps,
         "model": "embedded",
         "pins": "",
+        **{name: option.default for name, option in form.OPTIONS.items()},
     }
     return [given.get(field, gr.skip()) for field in form.FIELDS]
 

@@ -21,10 +21,12 @@ from viz import payload
 
 RUN = synthetic.trace(synthetic.real_number(), 8, 4)
 FORM = ("", "regex", "[0-9]+", "embedded", 4, 2, 4, 1.0, "low_confidence", "mar", "midpoint", 0, "")
+TOOLS = '[{"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]}}]'
+OPTIONS = tuple(option.default for option in form.OPTIONS.values())
 
 
 def values(**changes: Any) -> tuple[Any, ...]:
-    return tuple(changes.get(name, value) for name, value in zip(form.FIELDS, FORM, strict=True))
+    return tuple(changes.get(name, value) for name, value in zip(form.FIELDS, FORM + OPTIONS, strict=True))
 
 
 @pytest.fixture
@@ -114,8 +116,43 @@ def test_the_form_and_a_configuration_are_the_same_thing() -> None:
         Config("p", "regex", "[a]", length=4, steps=2, block_length=4, seed=7, temperature=0.5),
         Config("", "choices", ("a", "b c"), length=4, steps=2, block_length=4),
         Config("", None, None, length=4, steps=2, block_length=4),
+        Config("", "tools", TOOLS, reading=(("call_syntax", "python"), ("format_assertion", False))),
+        Config("", "grammar", "start: start", reading=(("depth", 9),)),
     ):
         assert form.read_form(form.form_of(config, RUN.header.vocabulary)) == (config, [])
+
+
+def test_a_run_is_read_with_the_options_of_its_own_kind_alone() -> None:
+    chosen = {"call_syntax": "python", "depth": 7, "plain_integers": True}
+    for kind, source, reading in (
+        ("regex", "[a]", ()),
+        ("grammar", "start: A\nA: /a/", (("depth", 7),)),
+        ("tools", TOOLS, (("call_syntax", "python"), ("depth", 7))),
+        ("json_schema", "{}", (("depth", 7), ("plain_integers", True))),
+    ):
+        config, _ = form.read_form(values(kind=kind, source=source, **chosen))
+        assert config.reading == reading
+        options = dict(zip(form.OPTIONS, OPTIONS, strict=True)) | chosen
+        assert form.checked(kind, source, *options.values()).count("ds-check-error") == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("depth", None, "recursion depth is empty"),
+        ("depth", 2.5, "recursion depth is 2.5"),
+        ("depth", 101, "depth is 101"),
+        ("call_syntax", "xml", "Call syntax can&#39;t be"),
+    ],
+)
+def test_an_option_that_can_not_be_is_said_beside_the_constraint(option: str, value: object, said: str) -> None:
+    options = {**dict(zip(form.OPTIONS, OPTIONS, strict=True)), option: value}
+    assert said in form.checked("tools", TOOLS, *options.values())
+
+
+def test_options_in_a_file_that_no_field_can_show_leave_the_form_as_it_opens() -> None:
+    config = Config("", "tools", TOOLS, reading=(("call_syntax", "xml"), ("depth", "7"), ("nonsense", True)))
+    assert form.form_of(config, RUN.header.vocabulary)[-len(OPTIONS) :] == OPTIONS
 
 
 def test_pins_are_shown_as_they_are_written() -> None:
@@ -348,7 +385,7 @@ def test_hits_and_comparisons_are_answers(runs: Runs, table: Callable[..., str])
 
 def test_what_is_wrong_with_a_constraint_is_said_as_inert_text() -> None:
     nasty = "(<img src=x onerror=a>${window.hacked=1}{{value}}"
-    said = form.checked("regex", nasty)
+    said = form.checked("regex", nasty, *OPTIONS)
     assert "✕" in said
     inside = said.replace('<div class="ds-check-error" role="status">', "").replace("</div>", "")
     for tag in ("<p>", "</p>", "<pre>", "</pre>"):
@@ -357,7 +394,8 @@ def test_what_is_wrong_with_a_constraint_is_said_as_inert_text() -> None:
     import html
 
     assert "<img src=x onerror=a>${window.hacked=1}{{value}}" in html.unescape(inside)
-    assert form.checked("regex", "[0-9]+") == form.checked("none", "(") == form.checked("regex", "") == ""
+    for kind, source in (("regex", "[0-9]+"), ("none", "("), ("regex", "")):
+        assert form.checked(kind, source, *OPTIONS) == ""
 
 
 def test_findings_fronts_and_remedies_are_answers(runs: Runs, table: Callable[..., str]) -> None:

@@ -16,7 +16,8 @@ from conftest import Debugger
 from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
-from engine import trace
+from app.form import OPTIONS
+from engine import constraints, trace
 from engine.__main__ import app
 from engine.models.table import Table
 
@@ -27,6 +28,7 @@ pytestmark = [
 ]
 
 REAL = r"[0-9]+(\.[0-9]*)?|\.[0-9]+"
+CALL = '[{"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]}}]'
 ROW = [0.07] * 10 + [0.3]
 
 
@@ -356,3 +358,27 @@ def test_a_constraint_is_checked_while_it_is_written(debugger: Debugger) -> None
     page.locator("#kind input[value=choices]").check()
     expect(page.locator("#source textarea")).to_have_value("yes\nno")
     assert page.evaluate("window.hacked") is None
+
+
+def test_the_options_of_a_kind_show_with_it_and_reach_the_check_and_the_run(debugger: Debugger) -> None:
+    page = debugger.open().page
+    expect(page.locator("#reading")).to_be_hidden()
+    page.locator("#kind input[value=tools]").check()
+    page.locator("#source textarea").fill(CALL)
+    page.locator("#reading > button").click()
+    known = {option.name for option in constraints.KINDS["tools"].options}
+    for name in OPTIONS:
+        expect(page.locator(f"#reading-{name}")).to_be_visible(visible=name in known)
+    depth = page.locator("#reading-depth input")
+    depth.fill("101")
+    expect(page.locator("#checked .ds-check-error")).to_contain_text("depth is 101")
+    depth.fill("4")
+    expect(page.locator("#checked .ds-check-error")).to_have_count(0)
+    page.locator("#reading-call_syntax input").click()
+    page.get_by_role("option", name="python", exact=True).click()
+    debugger.run({"length": 64, "steps": 2, "block": 64})
+    debugger.press("End")
+    expect(page.locator(".ds-text").first).to_contain_text("f(x=None)")
+    page.locator("#kind input[value=grammar]").check()
+    expect(page.locator("#reading-call_syntax")).to_be_hidden()
+    expect(page.locator("#reading-depth")).to_be_visible()
