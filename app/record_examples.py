@@ -119,8 +119,8 @@ def recipes() -> tuple[Recipe, ...]:
             "mf-mar",
             "Mf against Mar",
             "One call, one seed, two confidences: Mar commits what the constraint forces, Mf what the "
-            "model likes. Press v for the first step at which they part.",
-            _task("call-schema"),
+            "model likes, and runs out of room for an argument. Press v for the first step at which they part.",
+            _task("call-json", seed=1),
             {"confidence": "mf"},
             step=3,
         ),
@@ -130,7 +130,7 @@ def recipes() -> tuple[Recipe, ...]:
             "Six steps for 24 positions. Beside it each position is drawn by itself, and the spellings that the "
             "model knows get mixed.",
             _task("call-python", steps=6, seed=1),
-            {"sampler": "independent"},
+            {"sampler": "independent", "confidence": "mf"},
             step=2,
         ),
         *(

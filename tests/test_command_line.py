@@ -63,6 +63,15 @@ def test_a_recorded_run_can_be_inspected(capsys, table, tmp_path) -> None:
     assert "log_partition" in call(capsys, "inspect", path)[1]
 
 
+@pytest.mark.parametrize(("sampler", "confidence"), [("local", "mf"), ("lookahead", "mf"), ("chain", "mar")])
+def test_a_baseline_is_led_by_the_model_and_an_exact_run_by_the_constraint(
+    capsys, table, tmp_path, sampler, confidence
+) -> None:
+    path = str(tmp_path / "a.trace")
+    call(capsys, "run", "--prompt", "x", "--model", table, "--length", "2", "--sampler", sampler, "--trace", path)
+    assert json.loads(call(capsys, "inspect", path, "--json")[1])["confidence"] == confidence
+
+
 def test_draws_are_weighed_where_that_is_unbiased_and_the_reason_is_given_where_not(capsys, table) -> None:
     common = ("run", "--prompt", "x", "--regex", REALS, "--model", table, "--length", "2", "--json", "--draws", "4")
     _, out, _ = call(capsys, *common, "--temperature", "1", "--remasking", "random")

@@ -68,7 +68,10 @@ def run(
     upstream_bugs: Annotated[
         bool, typer.Option("--upstream-bugs", help="Repeat what LLaDA's code does beside what it means.")
     ] = False,
-    confidence: Annotated[str, typer.Option(help="mf (unconstrained) or mar (constrained) decides.")] = "mar",
+    confidence: Annotated[
+        str | None,
+        typer.Option(help="mf (unconstrained) or mar (constrained) decides; mar, but mf for a baseline sampler."),
+    ] = None,
     sampler: Annotated[
         str,
         typer.Option(help="midpoint, tree, chain, map; or independent, local, reject, lookahead, to be seen failing."),
@@ -110,7 +113,8 @@ def run(
         block_length=block_length if block_length is not None else size,
         temperature=temperature,
         remasking=remasking,
-        confidence=confidence,
+        # With Mar the constraint would lead a baseline that is there to do without it.
+        confidence=confidence or ("mf" if sampler in decode.BASELINES else "mar"),
         sampler=sampler,
         seed=seed,
         reject_budget=reject_budget,

@@ -180,7 +180,7 @@ TASKS = (
     Task(
         name="sql",
         title="A query in lower case, with a semicolon",
-        prompt="Show member and author of castle whose street is harbor.",
+        prompt="Show street and author of castle whose moon is harbor.",
         kind="regex",
         source=r"select [a-z]+(, [a-z]+)* from [a-z]+ where [a-z]+ (=|<|>) ('[a-z]+'|[0-9]+);",
         length=32,
