@@ -6,6 +6,7 @@ These are public endpoints: whatever comes in is checked, and a refusal is an an
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 STEPS_AT_ONCE = 256
+DRAWS = 1_000
+"""Draws that a step's sampler is measured with, fewer where those would take longer than `MEASURED_MS`."""
+MEASURED_MS = 20_000.0
+_measuring = threading.Lock()
 
 
 def _answer(asked: object, build: Callable[[Run, dict[str, Any]], Answer]) -> Answer:
@@ -164,6 +169,29 @@ def get_fronts(asked: object) -> Answer:
     return _answer(asked, build)
 
 
+def get_exactness(asked: object) -> Answer:
+    """Return the frequencies of many draws of `step` of `run` by its own sampler beside the exact marginals."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        # It brings compiled loops, which the page does not need to open.
+        from engine.inference import exactness
+
+        if not run.steps:
+            return {"error": "no such step"}
+        record = run.steps[_number(words, "step", len(run.steps) - 1)]
+        sampler = run.header.config.sampler
+        # One by one, a draw costs about what the step did.
+        affordable = int(MEASURED_MS / max(record.engine_ms, 1e-3))
+        count = DRAWS if sampler == "chain" else min(max(affordable, 20), DRAWS)
+        with _measuring:  # one at a time: it keeps a core busy
+            try:
+                return payload.exactness(run.header, exactness.of_step(run.header, record, sampler, count))
+            except InputError as error:
+                return {"error": "mistake", **message(error)}
+
+    return _answer(asked, build)
+
+
 def get_words(_asked: object = None) -> Answer:
     """Return the names that a breakpoint may use: name, `number`, `text` or `flag`, meaning."""
     numbers = {**breakpoints.POSITION_NUMBERS, **breakpoints.STEP_NUMBERS}
@@ -198,4 +226,5 @@ SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (
     get_words,
     get_findings,
     get_fronts,
+    get_exactness,
 )

@@ -24,6 +24,7 @@ from viz import labels
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from engine.inference.exactness import Exactness
     from engine.trace import Header, StepRecord
 
 Part = dict[str, Any]
@@ -164,6 +165,19 @@ def window(head: Header, center: int) -> Part:
     states = graph.window(head.automaton, center)
     source = graph.dot_source(head, states)
     return {"states": states.tolist(), "dot": source, "svg": graph.layout(source)}
+
+
+def exactness(head: Header, found: Exactness) -> Part:
+    """Return frequencies of draws beside exact probabilities: a row per cell, with its band."""
+    arrays = {name: getattr(found, name) for name in ("position", "token_id", "expected", "observed", "low", "high")}
+    facts = ("sampler", "draws", "accepted", "exact", "by_paths", "false_alarm")
+    words = {name: getattr(found, name) for name in facts}
+    largest = int(np.abs(found.observed - found.expected).argmax())
+    outside = int(found.outside.sum())
+    # A run at temperature 0 doesn't draw; its step is measured at 1.
+    temperature = head.config.temperature or 1.0
+    said = {"largest": largest, "outside": outside, "temperature": temperature}
+    return pack(arrays, {**words, **said, **_tokens(head, [found.token_id])})
 
 
 def plain(value: Any) -> Any:

@@ -92,6 +92,7 @@ export function mount({element, props, server, watch, trigger}) {
     parts.tree.update(view);
     parts.trellis.update(view);
     parts.inspector.update(view);
+    parts.exact.update(view);
     parts.midpoint.update(view);
     parts.automaton.update(view, later);
     parts.commits.update(view);

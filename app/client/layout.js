@@ -9,6 +9,7 @@ import * as loom from './panels/loom.js';
 import * as tree from './panels/tree.js';
 import * as trellis from './panels/trellis.js';
 import * as inspector from './panels/inspector.js';
+import * as exact from './panels/exact.js';
 import * as midpoint from './panels/midpoint.js';
 import * as automaton from './panels/automaton.js';
 import * as commits from './panels/commits.js';
@@ -22,7 +23,7 @@ import * as runTree from './panels/runs.js';
 export function build({root, props, server, trigger, go, act, view, redraw}) {
   const tip = makeTip();
   const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip, server),
-    inspector: inspector.create(go), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz), commits: commits.create(go), compare: compare.create(go, tip, server), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
+    inspector: inspector.create(go), exact: exact.create(go, server), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz), commits: commits.create(go), compare: compare.create(go, tip, server), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
   const choices = props.choices ?? {kinds: ['regex', 'choices'], remasking: ['low_confidence', 'random']};
   const fork = forks.create(trigger, choices), runs = runTree.create(trigger, go);
   const button = (text, title, run, more = {}) => el('button', {type: 'button', class: 'ds-button', title, text, onclick: run, ...more});
@@ -49,7 +50,7 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
     panel('trellis', 'Trellis', parts.trellis, {controls: parts.trellis.modes}),
     panel('automaton', 'Automaton', parts.automaton, {controls: parts.automaton.controls ?? []}));
   const right = el('div', {class: 'ds-right', tabindex: 0, role: 'region', 'aria-label': 'Details'},
-    panel('position', 'Position', parts.inspector, {lines: true}), panel('against', 'A against B', parts.compare), panel('midpoint', 'Midpoint', parts.midpoint, {lines: true}), panel('order', 'Commits in order', parts.commits, {lines: true}),
+    panel('position', 'Position', parts.inspector, {lines: true}), panel('exact', 'Is this exact?', parts.exact, {lines: true}), panel('against', 'A against B', parts.compare), panel('midpoint', 'Midpoint', parts.midpoint, {lines: true}), panel('order', 'Commits in order', parts.commits, {lines: true}),
     panel('diagnosis', 'Findings', parts.findings, {plain: true}), panel('stops', 'Breakpoints', parts.breaks, {plain: true}), panel('family', 'Runs and forks', runs, {plain: true}));
   frames.against.element.hidden = true;
   const main = el('div', {class: 'ds-main', hidden: true}, left, right);

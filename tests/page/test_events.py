@@ -414,3 +414,30 @@ def test_findings_fronts_and_remedies_are_answers(runs: Runs, table: Callable[..
     assert runs.get(both["b"]).header.config.seed == 5  # type: ignore[union-attr]
     for changes in ({"nonsense": 1}, None, {"length": "x"}):
         assert last(running.remedy(first, "me", {"run": first["a"], "changes": changes}))["message"]
+
+
+@pytest.mark.parametrize(("sampler", "exact"), [("chain", True), ("midpoint", True), ("independent", False)])
+def test_many_draws_of_a_step_tell_an_exact_sampler_from_another(runs: Runs, sampler: str, exact: bool) -> None:
+    recorded = sessions.find("example:right-marginals")
+    assert recorded is not None
+    made = recorded.trace
+    config = dataclasses.replace(made.header.config, sampler=sampler)
+    made = dataclasses.replace(made, header=dataclasses.replace(made.header, config=config))
+    answer = endpoints.get_exactness({"run": runs.add(made, "me").run_id, "step": 0})
+    json.dumps(answer, allow_nan=False)
+    cells = payload.unpack(answer)
+    assert (answer["exact"], answer["accepted"] == answer["draws"] == endpoints.DRAWS) == (exact, exact)
+    outside = (cells["observed"] < cells["low"]) | (cells["observed"] > cells["high"])
+    assert outside.sum() == answer["outside"]
+    away = np.abs(cells["observed"] - cells["expected"])
+    assert away[answer["largest"]] == away.max()
+    assert set(answer["tokens"]) | set(answer["special"]) == {str(v) for v in cells["token_id"] if v >= 0}
+
+
+def test_a_step_that_can_not_be_drawn_again_is_said(runs: Runs) -> None:
+    answer = endpoints.get_exactness({"run": runs.add(RUN, "me").run_id})
+    assert "does not keep this step's mean field" in answer["problem"]
+    best = dataclasses.replace(RUN.header, config=dataclasses.replace(RUN.header.config, sampler="map"))
+    answer = endpoints.get_exactness({"run": runs.add(dataclasses.replace(RUN, header=best), "me").run_id})
+    assert "no sampler 'map' to measure" in answer["problem"]
+    assert endpoints.get_exactness({"run": "nothing"}) == {"error": "gone"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from conftest import Debugger
+from conftest import PATIENCE_MS, Debugger
 from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
@@ -382,3 +382,22 @@ def test_the_options_of_a_kind_show_with_it_and_reach_the_check_and_the_run(debu
     page.locator("#kind input[value=grammar]").check()
     expect(page.locator("#reading-call_syntax")).to_be_hidden()
     expect(page.locator("#reading-depth")).to_be_visible()
+
+
+def test_many_draws_show_which_of_two_samplers_is_exact(debugger: Debugger) -> None:
+    page = debugger.open().page
+    expect(page.locator(".ds-exact button", has_text="Draw many times")).to_be_disabled()
+    expect(page.locator(".ds-exact")).to_contain_text("mean field of this step was not kept")
+    page.get_by_role("button", name="Examples").click()
+    page.locator("[data-name=right-marginals]").click()
+    debugger.wait("run", "example:right-marginals")
+    for side, exact, said in (("a", "true", "Nothing speaks against it"), ("b", "false", "the constraint refuses")):
+        page.locator(".ds-exact button", has_text="Draw many times").click()
+        # The first draws of a process may compile their loops.
+        expect(page.locator(".ds-exact [data-exact]")).to_have_attribute("data-exact", exact, timeout=4 * PATIENCE_MS)
+        expect(page.locator(".ds-exact")).to_contain_text(said)
+        expect(page.locator(".ds-exact")).to_contain_text("Largest deviation")
+        if side == "a":
+            debugger.blur()
+            debugger.press("b")
+            debugger.wait("side", "b")
