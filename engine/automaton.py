@@ -5,6 +5,7 @@ Minimal and deterministic where that stays under the state budget; else nondeter
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.determinise import Determiniser, OverBudgetError
+from engine.determinise import Determiniser, OverBudgetError, may_follow
 from engine.errors import Finding, Place, SizeError
-from engine.partition import breadth_first
+from engine.partition import breadth_first, prepare
 from engine.pattern import Complement, Graph, Intersection, Repeat, looks
 from engine.table import united
 from engine.utf8 import TooManyBytesError, Writer
@@ -30,8 +31,10 @@ LOOK_AROUND_BUDGET = 25_000
 """The same with look-around, whose states are conditions and take some ten times as long; a few seconds either way."""
 BYTE_BUDGET = 200_000
 """States once the characters of many scripts are written in bytes; `\\w` takes some 300 wherever it stands."""
-COMPILE_SECONDS = 4.0
-"""Processor time that the states of one constraint may take."""
+COMPILE_SECONDS = 4.5
+"""Processor time that the automaton of one constraint may take, all attempts and the writing of bytes together."""
+DETERMINISTIC_SHARE = 0.7
+"""Of that time, for the deterministic attempt where a nondeterministic one may follow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,29 +155,31 @@ def compile(
         pattern: whose language is meant, on whole strings.
         source: the text that its origins point into, for messages.
         budget: of states before minimisation; by default `STATE_BUDGET`, or with look-around `LOOK_AROUND_BUDGET`.
-        seconds: of processor time, for each of the two.
+        seconds: of processor time, for all of it together.
 
     Returns:
         The minimal deterministic automaton. Where that passes the budget and there is no look-around, intersection or
         complement, a nondeterministic one, with a finding that names the construct to blame.
 
     Raises:
-        SizeError: the budget is passed; names the construct that takes most of it.
+        SizeError: the budget or the time is passed; names the construct that takes most of it.
     """
     if budget is None:
         budget = LOOK_AROUND_BUDGET if looks(pattern) else STATE_BUDGET
-    determiniser = Determiniser(pattern, budget, seconds)
+    prepare()
+    until = time.thread_time() + seconds
+    share = DETERMINISTIC_SHARE if may_follow(pattern) else 1.0
+    determiniser = Determiniser(pattern, budget, share * seconds)
     cost = None
     try:
         try:
             table = determiniser.table()
         except OverBudgetError as error:
-            kept, cost = determiniser.follow(), error
-            if kept is None:
+            if not may_follow(pattern):
                 raise
-            table = kept
+            table, cost = determiniser.follow(until - time.thread_time()), error
         leaves = tuple(determiniser.leaf_ids)
-        writer = Writer(table.states, determiniser.alphabet, BYTE_BUDGET)
+        writer = Writer(table.states, determiniser.alphabet, BYTE_BUDGET, until)
         for state in range(table.states):
             # One by one where moves by one symbol may lead to several states.
             for moves in [list(table.moves(state))] if cost is None else ([move] for move in table.moves(state)):
@@ -182,7 +187,7 @@ def compile(
     except OverBudgetError as error:
         raise _too_large(str(error), error.blame, source) from None
     except TooManyBytesError as error:
-        raise _too_many_bytes(BYTE_BUDGET, [leaves[leaf] for leaf in error.leaves], source) from None
+        raise _too_many_bytes(str(error), [leaves[leaf] for leaf in error.leaves], source) from None
     found = _byte_automaton(table.accepting, writer, leaves)
     if cost is None or found.deterministic:
         return found
@@ -290,9 +295,9 @@ def _blamed(blame: Pattern | None, source: str) -> tuple[str, Place | None]:
     return named, Place(source, blame.origin.start, blame.origin.stop, blame.origin.pointer)
 
 
-def _too_many_bytes(budget: int, origins: list[Origin], source: str) -> SizeError:
+def _too_many_bytes(cost: str, origins: list[Origin], source: str) -> SizeError:
     """Name the characters of many scripts that take the states."""
-    problem = f"The automaton of this constraint passes {budget:,} states once its characters are written in bytes."
+    problem = f"The automaton of this constraint {cost} once its characters are written in bytes."
     origin = min(origins, key=lambda origin: origin.start, default=None)
     place = Place(source, origin.start, origin.stop) if origin else None
     return SizeError(

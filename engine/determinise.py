@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from engine.alphabet import Alphabet, alphabet_of
 from engine.conditions import Conditions
 from engine.machines import Follow, Inverse, Product, Subsets
 from engine.nfa import Nfa, TooManyStatesError
+from engine.partition import prepare
 from engine.pattern import Complement, Intersection, looks, nodes, without_edges
 from engine.reduction import reduced
 from engine.table import Table, minimal
@@ -37,6 +39,11 @@ _SAMPLE = 300_000
 """Atoms looked at to find the construct that takes most."""
 
 
+def may_follow(pattern: Pattern) -> bool:
+    """Whether a pattern has a follow automaton: no look-around, and as a whole no intersection or complement."""
+    return not looks(pattern) and not isinstance(pattern, Intersection | Complement)
+
+
 class OverBudgetError(Exception):
     """The construction passes its budget of states or of time; `blame` is the construct that takes most of it."""
 
@@ -52,7 +59,7 @@ class Determiniser:
     Attributes:
         pattern: the whole pattern.
         budget: of states before minimisation, for each of its automata.
-        seconds: of processor time for all of them together.
+        seconds: of processor time for all its deterministic automata together.
     """
 
     pattern: Pattern
@@ -63,20 +70,22 @@ class Determiniser:
     def __post_init__(self) -> None:
         self.alphabet: Alphabet = alphabet_of(self.pattern)
         self._tables: dict[int, Table] = {}
+        prepare()
         self._until = time.thread_time() + self.seconds
 
     def table(self) -> Table:
         """Return the minimal automaton of the whole pattern."""
         return self._explored(self._machine(self.pattern), self.budget)
 
-    def follow(self) -> Table | None:
-        """Return a nondeterministic automaton of the whole pattern; None with look-around or a set operation."""
-        if looks(self.pattern) or isinstance(self.pattern, (Intersection, Complement)):
-            return None
+    def follow(self, seconds: float) -> Table:
+        """Return a nondeterministic automaton of a whole pattern that `may_follow`, in so much processor time."""
+        self.seconds = seconds
+        self._until = until = time.thread_time() + seconds
         machine = self._thompson(self.pattern)
         assert isinstance(machine, Subsets)
-        self._until = time.thread_time() + self.seconds
-        return self._explored(Follow(machine.nfa, machine.entry), self.budget, reduced)
+        # Not reducing further keeps the language, so half of the time is for the states themselves.
+        finish = partial(reduced, until=until - seconds / 2)
+        return self._explored(Follow(machine.nfa, machine.entry), self.budget, finish)
 
     def _machine(self, pattern: Pattern) -> Machine:
         match pattern:
@@ -139,7 +148,7 @@ class Determiniser:
 
     def _check_time(self, machine: Machine, order: list[Hashable]) -> None:
         if time.thread_time() > self._until:
-            raise OverBudgetError(f"takes more than {self.seconds:g} s to build", blame(machine, order))
+            raise OverBudgetError(f"takes more than {self.seconds:.2g} s to build", blame(machine, order))
 
 
 def blame(machine: Machine, states: Sequence[Any]) -> Pattern | None:

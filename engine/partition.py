@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numba import njit
+
+
+@cache
+def prepare() -> None:
+    """Compile `refine` once, so that no clock of a pattern runs meanwhile."""
+    none = np.zeros(0, np.int64)
+    refine(none, none, none, np.ones(1, bool))
 
 
 @njit(cache=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -70,10 +72,10 @@ def _sequences(low: int, high: int) -> Iterable[tuple[tuple[int, int], ...]]:
 
 
 class TooManyBytesError(Exception):
-    """The states over bytes pass the budget; `leaves` are those whose characters make the last of them."""
+    """The states over bytes pass the budget or the time; `leaves` are those whose characters make the last of them."""
 
-    def __init__(self, leaves: frozenset[int]) -> None:
-        super().__init__()
+    def __init__(self, problem: str, leaves: frozenset[int]) -> None:
+        super().__init__(problem)
         self.leaves = leaves
 
 
@@ -92,12 +94,21 @@ class Writer:
         origin_sets: the set of leaves that each origin stands for.
     """
 
-    def __init__(self, states: int, alphabet: Alphabet, budget: int) -> None:
+    def __init__(self, states: int, alphabet: Alphabet, budget: int, until: float = math.inf) -> None:
+        """Begin with the states over characters.
+
+        Args:
+            states: how many there are.
+            alphabet: whose symbols are moved by.
+            budget: of states over bytes.
+            until: processor time of this thread at which writing ends.
+        """
         self.states = states
         self.edges: list[tuple[int, int, int, int, int]] = []
         self.origin_sets: list[frozenset[int]] = []
         self._alphabet = alphabet
         self._budget = budget
+        self._until = until
         self._origins: dict[frozenset[int], int] = {}
         self._blocks: dict[tuple[Symbols, ...], _Ways] = {}
         self._numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
@@ -137,7 +148,9 @@ class Writer:
         if number == self.states:
             self.states += 1
             if self.states > self._budget:
-                raise TooManyBytesError(leaves)
+                raise TooManyBytesError(f"passes {self._budget:,} states", leaves)
+            if time.thread_time() > self._until:
+                raise TooManyBytesError("takes too long", leaves)
         return number
 
     def _origin(self, leaves: frozenset[int]) -> int:

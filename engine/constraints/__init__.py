@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -136,12 +137,14 @@ class Constraint:
         source: what was written; a tuple of strings for `choices`; the JSON text for what is written in JSON.
         pattern: its syntax tree.
         findings: what the author should know.
+        seconds: of processor time, what reading leaves of the time for its automaton.
     """
 
     kind: str
     source: str | tuple[str, ...]
     pattern: Pattern
     findings: tuple[Finding, ...]
+    seconds: float = field(default=automaton.COMPILE_SECONDS, compare=False)
 
     @property
     def text(self) -> str:
@@ -150,8 +153,8 @@ class Constraint:
 
     @cached_property
     def automaton(self) -> ByteAutomaton:
-        """The byte automaton; raises `SizeError` over the state budget."""
-        return automaton.compile(self.pattern, self.text)
+        """The byte automaton; raises `SizeError` over the budget of states or of time."""
+        return automaton.compile(self.pattern, self.text, seconds=self.seconds)
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text is in the language, no tokenizer involved."""
@@ -185,7 +188,10 @@ def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Con
             f"A constraint of kind {kind!r} has no option {min(options.keys() - known)!r}.",
             f"Its options are {', '.join(sorted(known))}." if known else "It has none; leave it out.",
         )
-    constraint = Constraint(kind, *_parsed(kind, source, options))
+    started = time.thread_time()
+    parsed = _parsed(kind, source, options)
+    left = automaton.COMPILE_SECONDS - (time.thread_time() - started)
+    constraint = Constraint(kind, *parsed, seconds=max(left, automaton.COMPILE_SECONDS / 2))
     changed = next((f for f in constraint.findings if f.accepts != "as written"), None)
     if strict and changed is not None:
         fixes = " ".join(changed.fixes) or "Read it without strict to have that."
