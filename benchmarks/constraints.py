@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,14 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks import fuzz
 from benchmarks.instances import in_schema_order
+from benchmarks.queries import normal
 from engine import constraints
 from engine.constraints import Constraint
+from engine.constraints.sql import database
 from engine.errors import InputError
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
-SECONDS = 5.0
-"""What an over-budget input may take."""
+FUZZED = 2_000
+"""Generated schemas, and as many regexes."""
 
 
 @dataclass
@@ -137,7 +142,8 @@ def chosen(listed: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     for key, values in listed.items():
         if "" in values and key not in required:
             continue
-        value = next((v for v in values if v != ""), "") if isinstance(values, list) else values
+        # Where no value is listed, the only right one is an empty list.
+        value = next((v for v in values if v != ""), "" if values else []) if isinstance(values, list) else values
         parts = value if isinstance(value, list) else [value]
         inner = properties.get(key, {}).get("items", {}) if isinstance(value, list) else properties.get(key, {})
         parts = [chosen(part, inner) if isinstance(part, dict) else part for part in parts]
@@ -153,7 +159,69 @@ def written(call: tuple[str, dict[str, Any]], syntax: str) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
-CORPORA = {"bugs": bugs, "suite": suite, "bench": bench, "bfcl": calls}
+def regexes(data: Path) -> Iterator[Tally]:
+    """Run regexes of public collections on texts of their language and near it, against `re`."""
+    tally, rng = Tally(), random.Random(0)
+    for case in lines(data / "regex" / "regexes.jsonl"):
+        letters = "".join(letter for letter in "imsxa" if case["flags"] & getattr(re, letter.upper()))
+        source = f"(?{letters}){case['regex']}" if letters else case["regex"]
+        if case["py_re_compiles"]:
+            judge_regex(tally, case["id"], source, rng, [])
+    yield tally
+
+
+def judge_regex(tally: Tally, name: str, source: str, rng: random.Random, texts: list[str]) -> None:
+    """Judge a regex on texts, and on those near its own language, by what `re` matches as a whole."""
+    try:
+        constraint = constraints.read("regex", source)
+        texts = [*texts, *(fuzz.near(constraint.automaton, rng) if not constraint.automaton.is_empty else ())]
+    except InputError as error:
+        tally.add("refused", name, error.problem[:300])
+        return
+    matched = [text for text in texts if re.fullmatch(source, text)]
+    judge(tally, name, lambda: constraint, matched, [text for text in texts if text not in matched])
+
+
+def judge_schema(tally: Tally, schema: Any, instances: list[Any]) -> None:
+    """Judge a schema on instances by what `jsonschema` says of them."""
+    accept, reject = fuzz.texts(schema, instances)
+    judge(tally, json.dumps(schema)[:300], lambda: constraints.read("json_schema", schema), accept, reject)
+
+
+def fuzzed(_: Path) -> Iterator[Tally]:
+    """Run generated schemas and generated regexes, each against its oracle."""
+    schemas, regexes, rng = Tally(), Tally(), random.Random(0)
+
+    fuzz.run(fuzz.cases(), lambda case: judge_schema(schemas, *case), FUZZED)
+    yield schemas
+    fuzz.run(fuzz.regex_cases(), lambda case: judge_regex(regexes, case[0], case[0], rng, case[1]), FUZZED)
+    yield regexes
+
+
+def queries(data: Path) -> Iterator[Tally]:
+    """Run Spider's gold queries, rewritten in the one spelling that the constraint writes, over their schemas."""
+    tally = Tally()
+    schemas = json.loads((data / "sql" / "spider_schemas.json").read_text(encoding="utf-8"))
+    gold = lines(data / "sql" / "spider.jsonl")
+    for name in sorted({entry["db_id"] for entry in gold}):
+        found, _ = database.read(schemas[name])
+        constraint = constraints.read("sql", schemas[name])
+        for entry in gold:
+            if entry["db_id"] == name:
+                text = normal(entry["gold_sql"], found)
+                judge(tally, name, lambda constraint=constraint: constraint, [text], [])  # type: ignore[misc]
+    yield tally
+
+
+CORPORA = {
+    "bugs": bugs,
+    "suite": suite,
+    "bench": bench,
+    "bfcl": calls,
+    "regex": regexes,
+    "fuzz": fuzzed,
+    "sql": queries,
+}
 
 
 def main() -> None:

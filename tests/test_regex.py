@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.fuzz import near
 from engine import automaton
 from engine.constraints import read
 from engine.constraints.regex import _code_points
@@ -183,31 +184,6 @@ def test_real_patterns_agree_with_fullmatch_on_strings_of_the_language_and_near_
         for text in near(constraint.automaton, rng):
             assert constraint.accepts(text) == bool(reference.fullmatch(text)), (entry["id"], text)
     assert tested > 30
-
-
-def near(machine: automaton.ByteAutomaton, rng: random.Random) -> list[str]:
-    """Random walks through the automaton, and the same with one character changed, dropped or doubled."""
-    found = []
-    for _ in range(8):
-        state, data = machine.start, bytearray()
-        for _ in range(60):
-            if machine.accepting[state] and rng.random() < 0.3:
-                break
-            moves = [b for b in range(256) if machine.move[state, machine.byte_class[b]] >= 0]
-            if not moves:
-                break
-            data.append(rng.choice(moves))
-            state = machine.move[state, machine.byte_class[data[-1]]]
-        text = data.decode("utf-8", "ignore")
-        at = rng.randrange(len(text) + 1)
-        found += [
-            text,
-            text[:at] + text[at + 1 :],
-            text[:at] + text[at : at + 1] + text[at:],
-            text[:at] + "~é1"[at % 3] + text[at:],
-        ]
-    # A long run of "a" takes Python exponential time on some of these patterns; ours has no such trouble to test.
-    return [text for text in found if len(text) < 40]
 
 
 @pytest.mark.parametrize(
