@@ -22,8 +22,8 @@ import * as runTree from './panels/runs.js';
 
 export function build({root, props, server, trigger, go, act, view, redraw}) {
   const tip = makeTip();
-  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip, server),
-    inspector: inspector.create(go), exact: exact.create(go, server), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz), commits: commits.create(go), compare: compare.create(go, tip, server), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
+  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go, (position, side) => parts.automaton.point(position, side)), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip, server),
+    inspector: inspector.create(go), exact: exact.create(go, server), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz, (positions, side) => parts.tokens.light(positions, side)), commits: commits.create(go), compare: compare.create(go, tip, server), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
   const choices = props.choices ?? {kinds: ['regex', 'choices'], remasking: ['low_confidence', 'random']};
   const fork = forks.create(trigger, choices), runs = runTree.create(trigger, go);
   const button = (text, title, run, more = {}) => el('button', {type: 'button', class: 'ds-button', title, text, onclick: run, ...more});

@@ -101,7 +101,7 @@ def test_the_automaton_the_tree_and_the_trellis_show_the_draw(debugger: Debugger
     expect(page.locator(".ds-graph g.node.here")).to_have_count(1)
     expect(page.locator(".ds-graph g.edge.taken")).to_have_count(1)
     expect(page.locator(".ds-graph g.node.live")).not_to_have_count(0)
-    expect(page.locator(".ds-source mark").first).to_be_visible()
+    expect(page.locator(".ds-source .on").first).to_be_visible()
     # A click in the top row of the icicle chooses the end, whose conditional is then shown.
     page.locator(".ds-tree canvas").click(position={"x": 120, "y": 8})
     expect(page.locator(".ds-midpoint .ds-where")).to_contain_text("the end")

@@ -401,3 +401,25 @@ def test_many_draws_show_which_of_two_samplers_is_exact(debugger: Debugger) -> N
             debugger.blur()
             debugger.press("b")
             debugger.wait("side", "b")
+
+
+def test_pointing_at_a_token_or_a_state_lights_its_source_and_the_source_what_comes_from_it(debugger: Debugger) -> None:
+    page = debugger.open().page
+    page.get_by_role("button", name="Examples").click()
+    page.locator("[data-name=right-marginals]").click()
+    debugger.wait("run", "example:right-marginals")
+    lit = page.locator(".ds-source .lit")
+    chip = page.locator(".ds-text[data-side=a] [data-i='1']")
+    expect(page.locator("g#q1")).to_have_count(1)
+    # The draw is ".5": behind its point only the last digits of the second branch can be written.
+    chip.hover()
+    expect(lit).to_have_text(["[0-9]"])
+    assert page.evaluate("s => document.querySelector(s).previousSibling.textContent.endsWith('.')", ".ds-source .lit")
+    page.locator("g#q0").hover()
+    expect(lit).to_have_text(["[0-9]", r"\."])
+    page.locator(".ds-source span", has_text=re.compile(r"^\\\.$")).last.hover()
+    expect(page.locator("g.node.lit")).to_have_count(1)
+    expect(page.locator("g#q0")).to_have_class(re.compile("lit"))
+    assert page.locator(".ds-token.lit").evaluate_all("chips => chips.map(c => c.dataset.i)") == ["0"]
+    page.locator(".ds-config").hover()
+    expect(page.locator(".lit")).to_have_count(0)

@@ -1,11 +1,11 @@
-// The automaton as Graphviz laid it out, once per window; a step only changes classes.
+// The automaton as Graphviz laid it out, once per window; a step only changes classes. Beside it the source: where a state's tokens come from, and back.
 
 import {el} from '../draw.js';
 
-export function create(go, tip, graphvizURL) {
+export function create(go, tip, graphvizURL, light) {
   const source = el('code', {class: 'ds-source', tabindex: 0, role: 'region', 'aria-label': 'Source of the constraint'}), scroll = el('div', {class: 'ds-graph', tabindex: 0, role: 'img', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'});
   const element = el('div', {}, source, scroll, note);
-  let shown = null, fresh = false, nodes = new Map(), edges = new Map(), marked = [], asked = null, spansShown = null;
+  let shown = null, fresh = false, nodes = new Map(), edges = new Map(), marked = [], asked = null, last = null, segments = [], written = null, marks = null;
 
   // Only when the server has no `dot`: the same DOT, laid out off the main thread.
   let worker = null;
@@ -67,7 +67,7 @@ export function create(go, tip, graphvizURL) {
   const mark = (element, name) => { if (element) { element.classList.add(name); marked.push([element, name]); } };
 
   function update(view, again) {
-    const {run, step, position, detail, state} = view;
+    const {run, step, position, detail, state} = last = view;
     const path = run.row('path', step), here = path[position], next = path[position + 1];
     const centre = state ?? (here >= 0 ? here : run.head.start);
     if (!shown || shown.run !== run) want(run, centre, again);
@@ -106,33 +106,55 @@ export function create(go, tip, graphvizURL) {
     if (centre || at.top < frame.top || at.bottom > frame.bottom) scroll.scrollTop += at.top - frame.top - frame.height / 2;
   }
 
-  // The source, with the places that can be written next at this state.
+  // The source in the segments that origins cut it into, those marked that can be written next at the draw's state.
   function write(run, here) {
-    const {kind, source: text} = run.config, spans = here >= 0 ? run.head.spans[here] ?? [] : [];
-    const key = `${run.id} ${JSON.stringify(spans)}`;
-    if (key === spansShown) return;
-    spansShown = key;
-    source.hidden = kind === null;
-    if (kind === null) return;
-    const whole = Array.isArray(text) ? text.join('\n') : text;
-    const on = new Uint8Array(whole.length);
-    // Spans count characters; JavaScript counts UTF-16 units.
-    const units = [0];
-    for (const c of whole) units.push(units[units.length - 1] + c.length);
-    for (const [a, b] of spans) on.fill(1, units[a], units[b]);
-    const parts = [];
-    for (let k = 0; k < whole.length;) {
-      let end = k;
-      while (end < whole.length && on[end] === on[k]) end++;
-      parts.push(on[k] ? el('mark', {text: whole.slice(k, end)}) : whole.slice(k, end));
-      k = end;
+    if (written !== run.id) {
+      written = run.id;
+      source.hidden = run.config.kind === null;
+      segments = cutUp(run);
+      source.replaceChildren(...segments.map(({node}) => node));
     }
-    source.replaceChildren(...parts);
+    const key = `${run.id} ${here}`;
+    if (key === marks) return;
+    marks = key;
+    const spans = originsOf(run, here);
+    for (const segment of segments) segment.node.classList.toggle('on', covered(segment, spans));
   }
+
+  function cutUp(run) {
+    const {kind, source: text} = run.config;
+    if (kind === null) return [];
+    const characters = [...(Array.isArray(text) ? text.join('\n') : text)];   // spans count characters, not UTF-16 units
+    const cuts = [...new Set([0, characters.length, ...run.head.spans.flat(2)])].filter(at => at <= characters.length).sort((a, b) => a - b);
+    return cuts.slice(1).map((end, k) => ({start: cuts[k], end, node: el('span', {'data-k': k, text: characters.slice(cuts[k], end).join('')})}));
+  }
+
+  const originsOf = (run, state) => state >= 0 ? run.head.spans[state] ?? [] : [];
+  const covered = ({start, end}, spans) => spans.some(([a, b]) => a <= start && end <= b);
+
+  // Pointing at a state or a token lights its origins; pointing at a place of the source, the states and positions that come from it.
+  function showOrigins(state) {
+    const spans = state === null || !last ? [] : originsOf(last.run, state);
+    for (const segment of segments) segment.node.classList.toggle('lit', covered(segment, spans));
+  }
+  function showUses(segment) {
+    const {run, step} = last, path = run.row('path', step), uses = state => segment !== null && covered(segment, originsOf(run, state));
+    for (const [id, node] of nodes) node.classList.toggle('lit', /^q\d+$/.test(id) && uses(+id.slice(1)));
+    for (const other of segments) other.node.classList.toggle('lit', other === segment);
+    light(Array.from({length: run.length}, (_, i) => i).filter(i => uses(path[i])), last.side);
+  }
+  scroll.addEventListener('pointerover', event => { const node = event.target.closest('g.node'); showOrigins(node && /^q\d+$/.test(node.id) ? +node.id.slice(1) : null); });
+  scroll.addEventListener('pointerleave', () => showOrigins(null));
+  source.addEventListener('pointerover', event => last && showUses(segments[event.target.dataset.k] ?? null));
+  source.addEventListener('pointerleave', () => last && showUses(null));
+  function point(position, side) {
+    showOrigins(position === null || !last || side !== last.side ? null : last.run.at('path', last.step, position));
+  }
+
   function rows({detail, position}) {
     if (!shown || !detail) return null;
     const mass = new Map(detail.statesAt(position));
     return {head: ['state', 'live', 'posterior'], body: [...shown.states].map(q => [q, detail.isLive(position, q), mass.get(q) ?? 0])};
   }
-  return {element, update, rows};
+  return {element, update, rows, point};
 }

@@ -11,7 +11,7 @@ function differences(run, other) {
   return Object.keys(words).filter(name => run.config[name] !== other.config[name]).map(name => words[name](run.config[name])).join(', ');
 }
 
-export function create(go) {
+export function create(go, point) {
   const element = el('div', {class: 'ds-texts'});
   const sides = {};
 
@@ -25,6 +25,8 @@ export function create(go) {
       const chip = event.target.closest('[data-i]');
       if (chip) go({position: +chip.dataset.i, side: name});
     });
+    grid.addEventListener('pointerover', event => { const chip = event.target.closest('[data-i]'); point(chip ? +chip.dataset.i : null, name); });
+    grid.addEventListener('pointerleave', () => point(null, name));
     grid.addEventListener('contextmenu', event => {
       const chip = event.target.closest('[data-i]');
       if (!chip) return;
@@ -79,5 +81,9 @@ export function create(go) {
     const state = i => run.masked(step, i) ? run.at('committed', step, i) ? 'committed now' : 'masked' : 'committed';
     return {head: ['position', 'token', 'state', 'committed at step'], body: Array.from({length: run.length}, (_, i) => [i, visible(run.text(run.drawn(step, i))), state(i), run.commitStep[i] < 0 ? null : run.commitStep[i]])};
   }
-  return {element, update, rows};
+  function light(positions, name) {
+    const lit = new Set(positions);
+    for (const s of Object.values(sides)) for (const chip of s.chips) chip.classList.toggle('lit', s.name === name && lit.has(+chip.dataset.i));
+  }
+  return {element, update, rows, light};
 }
