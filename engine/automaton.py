@@ -31,7 +31,7 @@ LOOK_AROUND_BUDGET = 25_000
 """The same with look-around, whose states are conditions and take some ten times as long; a few seconds either way."""
 BYTE_BUDGET = 200_000
 """States once the characters of many scripts are written in bytes; `\\w` takes some 300 wherever it stands."""
-COMPILE_SECONDS = 4.5
+COMPILE_SECONDS = 4.0
 """Processor time that the automaton of one constraint may take, all attempts and the writing of bytes together."""
 DETERMINISTIC_SHARE = 0.7
 """Of that time, for the deterministic attempt where a nondeterministic one may follow."""
