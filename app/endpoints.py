@@ -181,7 +181,7 @@ def get_exactness(asked: object) -> Answer:
         record = run.steps[_number(words, "step", len(run.steps) - 1)]
         sampler = run.header.config.sampler
         # One by one, a draw costs about what the step did.
-        affordable = int(MEASURED_MS / max(record.engine_ms, 1e-3))
+        affordable = int(MEASURED_MS / max(float(record.engine_ms), 1e-3))
         count = DRAWS if sampler == "chain" else min(max(affordable, 20), DRAWS)
         with _measuring:  # one at a time: it keeps a core busy
             try:
