@@ -42,6 +42,13 @@ def url() -> Iterator[str]:
     page_module.gr.close_all(verbose=False)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Try a test of the page again: browser, server and model share the cores, and a reply may be late once."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.flaky(reruns=2))
+
+
 class Debugger:
     """What a user does on the page, and what the page says about itself."""
 
