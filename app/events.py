@@ -17,11 +17,11 @@ from app import examples, sessions
 from app.endpoints import message
 from app.form import form_of
 from app.views import View, gone, listed, view
-from engine import trace
+from engine import trace_file
 from engine.errors import InputError, TraceError
 
 if TYPE_CHECKING:
-    from engine.trace import Header
+    from engine.trace import Header, Trace
 
 UPLOAD_BYTES = 64 << 20
 CELLS = 1 << 20
@@ -72,7 +72,7 @@ def save_trace(now: View | None, side: str = "a") -> tuple[View, str | None]:
     config = found.header.config
     name = f"denoiscope-{config.sampler}-{config.confidence}-seed-{config.seed}.trace"
     path = Path(tempfile.mkdtemp(dir=_folder())) / name
-    trace.save(found.trace, path)
+    trace_file.save(found.trace, path)
     return view(now), str(path)
 
 
@@ -82,14 +82,14 @@ def shown_form(now: View | None) -> tuple[Any, ...] | None:
     return form_of(found.header.config, found.header.vocabulary) if found else None
 
 
-def _open(path: Path) -> trace.Trace:
+def _open(path: Path) -> Trace:
     size = path.stat().st_size
     if size > UPLOAD_BYTES:
         raise TraceError(
             f"This trace has {size / 2**20:.0f} MiB, and the page opens up to {UPLOAD_BYTES >> 20}.",
             "Look at it with `python -m engine inspect`.",
         )
-    opened = trace.load(path)
+    opened = trace_file.load(path)
     config = opened.header.config
     if not _sound(opened.header):
         raise TraceError(

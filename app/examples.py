@@ -6,8 +6,13 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engine import trace
+from engine import trace_file
+
+if TYPE_CHECKING:
+    from engine.trace import Trace
+
 
 FOLDER = Path(__file__).parents[1] / "assets" / "examples"
 
@@ -52,10 +57,10 @@ def gallery() -> tuple[Example, ...]:
     return _read(FOLDER)
 
 
-def load(run_id: str) -> trace.Trace | None:
+def load(run_id: str) -> Trace | None:
     """Return the recorded trace of an `example:…` id; None where there is none of that name."""
     for example in gallery():
         for known, file in zip(example.run_ids, example.files, strict=True):
             if known == run_id:
-                return trace.load(FOLDER / file)
+                return trace_file.load(FOLDER / file)
     return None

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from app import examples
-from engine import decode, preparation, trace
+from engine import decode, preparation, trace_file
 from engine.tasks import TASKS
 from engine.trace import Config, Trace
 
@@ -167,7 +167,7 @@ def save(recipe: Recipe, folder: Path, console: Console) -> examples.Example:
         configs[f"{recipe.name}-beside.trace"] = beside
     traces = {file: record(config) for file, config in configs.items()}
     for file, recorded in traces.items():
-        trace.save(recorded, folder / file)
+        trace_file.save(recorded, folder / file)
         size = (folder / file).stat().st_size / 1024
         verdict = "accepted" if recorded.accepted else "not accepted"
         said = f"{file}: {size:.0f} KiB, {verdict}: {recorded.text!r}"

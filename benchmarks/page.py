@@ -20,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from app import page as app_page
 from benchmarks.timing import Ratio, as_json, report
-from engine import decode, preparation, trace
+from engine import decode, preparation, trace_file
 from engine.trace import Config, Trace
 
 CHROMIUM_ARGUMENTS = [
@@ -132,7 +132,7 @@ def main(
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         recorded = record(length, Path(folder))
         file = Path(folder) / "run.trace"
-        trace.save(recorded, file)
+        trace_file.save(recorded, file)
         _, url, _ = app_page.serve(server_port=None, prevent_thread_lock=True, quiet=True)
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
         page = browser.new_page(viewport={"width": 1440, "height": 900})

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from engine import comparison, debugger, trace
+from engine import comparison, debugger, trace_file
 from engine.errors import CompareError
 from engine.trace import Edit, Trace
 from tests.fake import characters
@@ -148,7 +148,7 @@ def test_the_command_says_the_same_in_words_and_as_json(tmp_path) -> None:
     from engine.__main__ import app
 
     for name, run in (("a", MF), ("b", MAR)):
-        trace.save(run, tmp_path / f"{name}.trace")
+        trace_file.save(run, tmp_path / f"{name}.trace")
     files = [str(tmp_path / "a.trace"), str(tmp_path / "b.trace")]
     plain = json.loads(CliRunner().invoke(app, ["compare", *files, "--json"]).stdout)
     compared = comparison.compare(MF, MAR)

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from engine import debugger, decode, token_automaton, trace
+from engine import debugger, decode, token_automaton, trace_file
 from engine.constraints import read
 from engine.errors import ConfigError, ForkError, InputError, PinError
 from engine.inference import support
@@ -101,10 +101,10 @@ def test_the_schedule_survives_a_step_that_draws_the_mask() -> None:
 
 def test_a_fork_never_changes_its_parent_and_says_where_it_comes_from() -> None:
     parent = record()
-    before = trace.dumps(parent)
+    before = trace_file.dumps(parent)
     edits = (Edit("pin", 4, 0), Edit("set", name="temperature", value=0.5))
     made = child(parent, 3, *edits)
-    assert trace.dumps(parent) == before
+    assert trace_file.dumps(parent) == before
     assert made.header.branches == (Branch(parent.fingerprint, 3, edits),)
     assert all(a is b for a, b in zip(made.steps[:3], parent.steps[:3], strict=True))
     assert made.fingerprint != parent.fingerprint
@@ -231,7 +231,7 @@ def test_another_constraint_reads_the_steps_before_again_and_holds_from_the_fork
     np.testing.assert_allclose(first.confidence_mf, was.confidence_mf, rtol=1e-5)
     assert first.log_partition > was.log_partition, "it accepts more"
     assert LETTERS.eos_ids[0] not in made.canvas
-    trace.load(trace.dumps(made))  # every shape is of the one automaton
+    trace_file.load(trace_file.dumps(made))  # every shape is of the one automaton
     instant = debugger.fork(parent, 1, [Edit("constrain", name="regex", value="[01.]{8}")], reuse=True)
     assert len(list(debugger.steps(instant, None))) == 2
 

@@ -56,7 +56,7 @@ def test_a_remedy_can_be_given_back_to_the_command(capsys, table) -> None:
 
 def test_a_trace_is_diagnosed_with_the_same_findings_as_in_python(capsys) -> None:
     from engine.diagnosis import dynamic
-    from engine.trace import load
+    from engine.trace_file import load
 
     path = EXAMPLES / "two-dots-beside.trace"
     status, out, _ = call(capsys, "diagnose", "--trace", str(path), "--json")

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from engine import token_automaton
-from engine import trace as trace_file
+from engine import token_automaton, trace_file
 from engine.constraints import read
 from engine.decode import denoise
 from engine.diagnosis import branches, dynamic, static, traps

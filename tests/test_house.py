@@ -109,6 +109,7 @@ ENGINE_LAYERS = (
     ("engine.constraints",),
     ("engine.token_automaton",),
     ("engine.trace",),
+    ("engine.trace_file",),
     ("engine.inference", "engine.remasking", "engine.models"),
     ("engine.decode", "engine.trajectory", "engine.breakpoints", "engine.comparison"),
     ("engine.preparation",),
@@ -165,7 +166,7 @@ def loaded_by(module: str) -> set[str]:
 
 
 def test_a_trace_needs_numpy_and_nothing_else() -> None:
-    for module in loaded_by("engine.trace"):
+    for module in loaded_by("engine.trace_file"):
         needed = third_party(imports_of(source_of(module), lazy=False))
         assert needed <= {"numpy"}, module
 

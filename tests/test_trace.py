@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import decode, token_automaton, trace
+from engine import decode, token_automaton, trace_file
 from engine.constraints import read
 from engine.errors import TraceError
-from engine.trace import MAGIC, Branch, Config, Edit, Header, StepRecord, Trace, Writer
+from engine.trace import Branch, Config, Edit, Header, StepRecord, Trace
+from engine.trace_file import MAGIC, Writer
 from tests.fake import Fake, characters
 
 ROOT = Path(__file__).parent.parent
@@ -35,8 +36,8 @@ def recorded(steps: int = 4, sampler: str = "midpoint") -> Trace:
 @pytest.mark.parametrize("sampler", ["midpoint", "independent"])
 def test_a_trace_reads_back_to_the_last_bit(sampler: str, tmp_path: Path) -> None:
     written = recorded(sampler=sampler)
-    trace.save(written, tmp_path / "a.trace")
-    loaded = trace.load(tmp_path / "a.trace")
+    trace_file.save(written, tmp_path / "a.trace")
+    loaded = trace_file.load(tmp_path / "a.trace")
     assert loaded.header.config == written.header.config
     assert loaded.header.vocabulary == written.header.vocabulary
     assert dict(loaded.header.model) == dict(written.header.model)
@@ -51,10 +52,10 @@ def test_a_trace_reads_back_to_the_last_bit(sampler: str, tmp_path: Path) -> Non
 
 
 def test_a_file_of_version_1_opens_with_what_it_lacks_left_out() -> None:
-    opened = trace.load(ROOT / "tests" / "data" / "traces" / "version-1.trace")
+    opened = trace_file.load(ROOT / "tests" / "data" / "traces" / "version-1.trace")
     assert opened.finished
     assert (opened.header.branches, opened.header.config.bans) == ((), ())
-    assert trace.load(trace.dumps(opened)).fingerprint == opened.fingerprint
+    assert trace_file.load(trace_file.dumps(opened)).fingerprint == opened.fingerprint
 
 
 def test_a_fork_reads_back_with_where_it_left_its_parent() -> None:
@@ -69,31 +70,31 @@ def test_a_fork_reads_back_with_where_it_left_its_parent() -> None:
         branches=(Branch(whole.fingerprint, 2, edits),),
         config=dataclasses.replace(whole.header.config, bans=((3, 1),)),
     )
-    loaded = trace.load(trace.dumps(Trace(header, whole.steps)))
+    loaded = trace_file.load(trace_file.dumps(Trace(header, whole.steps)))
     assert loaded.header.branches == header.branches
     assert loaded.header.config == header.config
 
 
 def test_every_cut_of_a_file_opens_up_to_its_last_whole_step_or_says_that_the_header_is_cut() -> None:
     written = recorded()
-    data = trace.dumps(written)
-    header_size = len(trace.dumps(Trace(written.header, ())))
+    data = trace_file.dumps(written)
+    header_size = len(trace_file.dumps(Trace(written.header, ())))
     seen = set()
     for cut in range(0, len(data), 97):
         if cut < header_size:
             with pytest.raises(TraceError):
-                trace.load(data[:cut])
+                trace_file.load(data[:cut])
         else:
-            opened = trace.load(data[:cut])
+            opened = trace_file.load(data[:cut])
             seen.add(len(opened.steps))
             assert not opened.finished
     assert seen == {0, 1, 2, 3}
 
 
 def test_a_damaged_step_ends_the_trace_in_front_of_it() -> None:
-    data = bytearray(trace.dumps(recorded()))
+    data = bytearray(trace_file.dumps(recorded()))
     data[-10] ^= 1
-    assert len(trace.load(bytes(data)).steps) == 3
+    assert len(trace_file.load(bytes(data)).steps) == 3
 
 
 def chunk(raw: bytes) -> bytes:
@@ -113,33 +114,33 @@ def chunk(raw: bytes) -> bytes:
 )  # fmt: skip
 def test_what_is_not_a_trace_is_refused_with_the_reason(data: bytes, words: str) -> None:
     with pytest.raises(TraceError, match=words):
-        trace.load(data)
+        trace_file.load(data)
 
 
 def test_a_header_whose_tables_point_outside_is_refused() -> None:
     good = recorded()
     bad = dataclasses.replace(good.header.automaton, class_target=good.header.automaton.class_target + 50)
     with pytest.raises(TraceError, match="contradict"):
-        trace.load(trace.dumps(Trace(dataclasses.replace(good.header, automaton=bad), ())))
+        trace_file.load(trace_file.dumps(Trace(dataclasses.replace(good.header, automaton=bad), ())))
 
 
 def test_a_step_that_contradicts_the_header_is_refused() -> None:
     good = recorded()
     bad = dataclasses.replace(good.steps[0], drawn=good.steps[0].drawn[:3])
     with pytest.raises(TraceError, match="drawn"):
-        trace.load(trace.dumps(Trace(good.header, (bad,))))
+        trace_file.load(trace_file.dumps(Trace(good.header, (bad,))))
 
 
 def test_a_chunk_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = trace.dumps(recorded())
-    monkeypatch.setattr(trace, "MAX_CHUNK_BYTES", 100)
+    data = trace_file.dumps(recorded())
+    monkeypatch.setattr(trace_file, "MAX_CHUNK_BYTES", 100)
     with pytest.raises(TraceError, match="unpacks"):
-        trace.load(data)
+        trace_file.load(data)
 
 
 def test_files_that_can_not_be_opened_are_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"none\.trace"):
-        trace.load(tmp_path / "none.trace")
+        trace_file.load(tmp_path / "none.trace")
     with pytest.raises(TraceError, match="can't be written"):
         Writer(tmp_path / "no" / "such" / "a.trace", recorded().header)
 
@@ -148,7 +149,7 @@ KILLED = """
 import sys, time
 sys.path[:0] = [{root!r}]
 from tests.test_trace import recorded
-from engine.trace import Writer
+from engine.trace_file import Writer
 whole = recorded()
 with Writer({path!r}, whole.header) as writer:
     for n, step in enumerate(whole.steps[:3]):
@@ -169,12 +170,12 @@ def test_a_killed_run_opens_up_to_its_last_finished_step(tmp_path: Path) -> None
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    opened = trace.load(path)
+    opened = trace_file.load(path)
     assert len(opened.steps) == 3
     assert not opened.finished
 
 
 def test_opening_a_trace_needs_no_torch_and_no_compiler(tmp_path: Path) -> None:
-    trace.save(recorded(), tmp_path / "a.trace")
-    code = f"import sys; from engine.trace import load; t = load({str(tmp_path / 'a.trace')!r}); assert len(t.steps) == 4; assert not {{'torch', 'numba'}} & set(sys.modules)"
+    trace_file.save(recorded(), tmp_path / "a.trace")
+    code = f"import sys; from engine.trace_file import load; t = load({str(tmp_path / 'a.trace')!r}); assert len(t.steps) == 4; assert not {{'torch', 'numba'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -16,7 +16,7 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import trace
+from engine import trace_file
 from engine.trace import Trace
 from engine.vocabulary import Vocabulary
 from viz import automaton, labels, payload
@@ -227,13 +227,13 @@ def test_a_fresh_interpreter_draws_every_picture_of_a_saved_trace_without_torch(
     tmp_path: Path,
 ) -> None:
     saved = tmp_path / "run.trace"
-    trace.save(HOSTILE_RUN, saved)
+    trace_file.save(HOSTILE_RUN, saved)
     script = """
 import json, sys
 from pathlib import Path
-from engine import trace
+from engine import trace_file
 from viz import payload
-run = trace.load(Path(sys.argv[1]))
+run = trace_file.load(Path(sys.argv[1]))
 parts = [payload.header(run.header), payload.steps(run.header, run.steps, 0),
          payload.detail(run.header, run.steps, 0), payload.window(run.header, run.header.automaton.start)]
 print(sum(len(json.dumps(part, allow_nan=False)) for part in parts))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from engine import preparation, token_automaton, trace
+from engine import preparation, token_automaton, trace_file
 from engine.constraints import read
 from engine.errors import ModelError, PinError
 from engine.token_bytes import writer
@@ -131,7 +131,7 @@ def test_a_trace_keeps_what_tokens_write_at_the_first_position(tokenizer) -> Non
     vocabulary = vocabulary_of(tokenizer)
     automaton = token_automaton.compile(read("regex", "the cat"), vocabulary)
     header = Header(Config("p", "regex", "the cat", length=7), {"name": "x"}, vocabulary, automaton)
-    assert trace.load(trace.dumps(Trace(header, ()))).header.vocabulary == vocabulary
+    assert trace_file.load(trace_file.dumps(Trace(header, ()))).header.vocabulary == vocabulary
 
 
 def test_a_decoder_of_unknown_rules_is_refused_with_its_name() -> None:

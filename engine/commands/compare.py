@@ -28,7 +28,7 @@ def compare(
 ) -> None:
     """Say what two runs were asked for and how they differ: first divergence, commit order, outcome."""
     from engine import comparison
-    from engine.trace import load
+    from engine.trace_file import load
 
     if not 0 <= seeds <= 10_000:
         raise ConfigError(f"There are {seeds} seeds to run.", "Ask for 0 to 10,000.")

@@ -44,7 +44,7 @@ def diagnose(
 
 def _of_trace(path: Path) -> tuple[dict[str, Any], Sequence[Finding]]:
     from engine.diagnosis import dynamic
-    from engine.trace import load
+    from engine.trace_file import load
 
     loaded = load(path)
     return {"text": loaded.text, "accepted": loaded.accepted}, dynamic.findings(loaded)

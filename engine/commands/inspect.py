@@ -24,7 +24,7 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show a recorded run: all its steps, one step, or one position of a step."""
-    from engine.trace import load
+    from engine.trace_file import load
 
     loaded = load(trace)
     if position is not None and step is None:

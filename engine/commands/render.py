@@ -18,7 +18,7 @@ def render(
     out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")],
 ) -> None:
     """Write a run as one self-contained HTML file with the page's panels and scrubbing."""
-    from engine.trace import load
+    from engine.trace_file import load
     from viz import offline
 
     loaded = load(trace)

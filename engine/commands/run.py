@@ -91,7 +91,8 @@ def run(
 
     from engine import decode, preparation
     from engine.models.architecture import Options
-    from engine.trace import Config, Writer
+    from engine.trace import Config
+    from engine.trace_file import Writer
 
     chosen = given.task
     size = length or (chosen.length if chosen else 32)

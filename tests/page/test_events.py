@@ -14,7 +14,7 @@ import synthetic
 
 from app import endpoints, events, form, running, sessions, views
 from app.sessions import Runs
-from engine import trace
+from engine import trace_file
 from engine.errors import ConfigError, InputError, PatternSyntaxError, Place
 from engine.trace import Config, Trace
 from viz import payload
@@ -257,7 +257,7 @@ def test_a_stop_ends_the_run_after_its_step(runs: Runs, table: Callable[..., str
 @pytest.mark.parametrize("kept", [0, 20, 300])
 def test_a_damaged_upload_is_a_message(runs: Runs, tmp_path: Path, kept: int) -> None:
     file = tmp_path / "x.trace"
-    file.write_bytes(trace.dumps(RUN)[:kept])
+    file.write_bytes(trace_file.dumps(RUN)[:kept])
     after = events.open_trace(None, "me", str(file))
     assert after["message"]["problem"]
     assert after["a"] is None
@@ -269,7 +269,7 @@ def test_a_damaged_upload_is_a_message(runs: Runs, tmp_path: Path, kept: int) ->
 )
 def test_an_upload_with_words_of_the_wrong_type_is_refused(runs: Runs, tmp_path: Path, changes: dict[str, Any]) -> None:
     header = dataclasses.replace(RUN.header, config=dataclasses.replace(RUN.header.config, **changes))
-    trace.save(Trace(header, RUN.steps), tmp_path / "x.trace")
+    trace_file.save(Trace(header, RUN.steps), tmp_path / "x.trace")
     after = events.open_trace(None, "me", str(tmp_path / "x.trace"))
     assert "wrong type" in after["message"]["problem"]
     assert len(runs) == 0
@@ -277,7 +277,7 @@ def test_an_upload_with_words_of_the_wrong_type_is_refused(runs: Runs, tmp_path:
 
 def test_an_upload_of_too_many_cells_is_refused(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "CELLS", 31)
-    trace.save(Trace(RUN.header, RUN.steps), tmp_path / "x.trace")
+    trace_file.save(Trace(RUN.header, RUN.steps), tmp_path / "x.trace")
     after = events.open_trace(None, "me", str(tmp_path / "x.trace"))
     assert "8 positions and 4 steps" in after["message"]["problem"]
 
@@ -291,7 +291,7 @@ def test_a_fork_is_a_child_beside_its_parent_which_stays_as_it_was(runs: Runs, t
     first = begun(table)
     parent = runs.get(first["a"])
     assert parent is not None
-    before = trace.dumps(parent.trace)
+    before = trace_file.dumps(parent.trace)
     position = int(parent.steps[2].canvas.tolist().index(parent.header.vocabulary.mask_id))
     asked = {"run": first["a"], "step": 2, "edits": [{"kind": "pin", "position": position, "text": "7"}]}
     both = last(running.fork(first, "me", asked))
@@ -300,7 +300,7 @@ def test_a_fork_is_a_child_beside_its_parent_which_stays_as_it_was(runs: Runs, t
     assert (both["a"], both["at"], child.parent) == (first["a"], None, first["a"])
     assert child.trace.finished
     assert child.trace.text[position] == "7"
-    assert trace.dumps(parent.trace) == before
+    assert trace_file.dumps(parent.trace) == before
     assert both["runs"][-1]["parent"] == first["a"]
     assert both["runs"][-1]["what"] == f"pin '7' at {position}"
 

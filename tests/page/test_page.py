@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from app import examples
 from app import page as page_module
-from engine import trace
+from engine import trace_file
 from engine.models.table import Table
 
 pytestmark = [
@@ -234,7 +234,7 @@ def test_a_saved_trace_opens_again_and_a_damaged_one_is_refused(
         page.get_by_role("button", name="Save", exact=True).click()
     saved = tmp_path / started.value.suggested_filename
     started.value.save_as(saved)
-    read = trace.load(saved)
+    read = trace_file.load(saved)
     assert read.finished
     assert read.accepted
     page.set_input_files("#open input[type=file], input[type=file]", saved)

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
 from app.form import OPTIONS
-from engine import constraints, trace
+from engine import constraints, trace_file
 from engine.__main__ import app
 from engine.models.table import Table
 
@@ -306,7 +306,7 @@ def test_a_run_that_is_replaced_while_slow_is_not_shown_late(
 
 def test_a_rendered_run_opens_offline_scrubs_and_shows_hostile_tokens_as_text(browser: Browser, tmp_path: Path) -> None:
     run = synthetic.trace(synthetic.real_number(synthetic.HOSTILE), 12, 8)
-    trace.save(run, tmp_path / "run.trace")
+    trace_file.save(run, tmp_path / "run.trace")
     out = tmp_path / "run.html"
     assert CliRunner().invoke(app, ["render", str(tmp_path / "run.trace"), "--out", str(out)]).exit_code == 0
     context = browser.new_context(offline=True)

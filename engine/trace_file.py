@@ -1,0 +1,391 @@
+"""Traces on disk: one chunk for the header, one for each finished step.
+
+A trace file is a magic line and then chunks. The first chunk is the header, each further one is a finished step, so a
+file is appended to as the run goes and a killed run opens up to its last finished step. A chunk is
+
+    u32 length of the body | u32 CRC-32 of the body | body (zlib)
+
+and a body is a u32-prefixed JSON index `{"meta": …, "arrays": [[name, dtype, shape], …]}` followed by the arrays'
+bytes, little-endian, in that order. There is no pickle and no number that could be `-inf` in the JSON.
+
+A change of the meaning or the set of a record's fields raises `VERSION`; add a note to `docs/ARCHITECTURE.md`, and a
+golden file of the old version to the tests.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zlib
+from dataclasses import MISSING, asdict, fields
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.errors import TraceError
+from engine.token_automaton import TokenAutomaton
+from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Branch, Config, Edit, Header, StepRecord, Trace
+from engine.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VERSION = 2
+MAGIC = b"denoiscope trace\n"
+MAX_CHUNK_BYTES = 1 << 30
+"""Largest body that is read, compressed or not: what an uploaded file may make the reader allocate."""
+
+_AXES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "canvas": ("<i4", ("length",)),
+    "drawn": ("<i4", ("length",)),
+    "path": ("<i4", ("boundaries",)),
+    "committed": ("|b1", ("length",)),
+    "committed_mf": ("|b1", ("length",)),
+    "committed_mar": ("|b1", ("length",)),
+    "confidence_mf": ("<f8", ("length",)),
+    "confidence_mar": ("<f8", ("length",)),
+    "log_partition": ("<f8", ()),
+    "log_partition_model": ("<f8", ()),
+    "log_class_mass": ("<f4", ("length", "classes")),
+    "log_lift": ("<f4", ("length", "classes")),
+    "top_ids": ("<i4", ("length", "two", "top")),
+    "top_log_mean_field": ("<f4", ("length", "two", "top")),
+    "top_log_posterior": ("<f4", ("length", "two", "top")),
+    "entropy_mean_field": ("<f4", ("length",)),
+    "entropy_posterior": ("<f4", ("length",)),
+    "kl": ("<f4", ("length",)),
+    "forbidden_mass": ("<f4", ("length",)),
+    "state_ids": ("<i4", ("boundaries", "top_states")),
+    "state_probability": ("<f4", ("boundaries", "top_states")),
+    "live": ("|u1", ("boundaries", "state_bytes")),
+    "midpoint_log_probability": ("<f4", ("boundaries",)),
+    "midpoint_entropy": ("<f4", ("boundaries",)),
+    "midpoint_ids": ("<i4", ("boundaries", "top_midpoints")),
+    "midpoint_probability": ("<f4", ("boundaries", "top_midpoints")),
+    "tries": ("<i4", ()),
+    "model_ms": ("<f8", ()),
+    "engine_ms": ("<f8", ()),
+    "log_mean_field": ("<f4", ("masked", "vocab")),
+    "filter_lifted": ("|b1", ()),
+    "log_partition_after": ("<f8", ()),
+    "log_paths": ("<f8", ()),
+    "paths_kept": ("<f8", ()),
+    "inverse_paths": ("<f8", ()),
+    "path_weighted": ("|b1", ()),
+}
+"""Field -> dtype on disk and axes; the one description that saving, loading and validation share."""
+
+_OPTIONAL = {f.name for f in fields(StepRecord) if f.default is not MISSING or f.default_factory is not MISSING}
+"""Fields that a step may lack: those that a version after the first brought, and the mean field."""
+
+
+class Writer:
+    """A trace file that grows by one chunk a step; each is flushed before the next step runs."""
+
+    def __init__(self, path: Path | str, header: Header) -> None:
+        """Create the file with its header; an existing file is replaced."""
+        try:
+            self._file: IO[bytes] = Path(path).open("wb")  # noqa: SIM115 - closed by close()
+        except OSError as error:
+            raise TraceError(
+                f"The trace can't be written to {path}: {error.strerror}.",
+                "Name a file in a folder that exists and can be written.",
+            ) from error
+        self._write(MAGIC + _chunk(*_header_body(header)))
+
+    def append(self, step: StepRecord) -> None:
+        """Write one finished step and flush it to the operating system."""
+        self._write(_chunk({}, _step_arrays(step)))
+
+    def close(self) -> None:
+        """Close the file; what was appended stays."""
+        self._file.close()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._file.flush()
+
+
+def save(trace: Trace, path: Path | str) -> None:
+    """Write a whole trace to a file."""
+    with Writer(path, trace.header) as writer:
+        for step in trace.steps:
+            writer.append(step)
+
+
+def load(source: Path | str | bytes) -> Trace:
+    """Read a trace up to its last whole step.
+
+    Args:
+        source: a path, or the file's bytes.
+
+    Raises:
+        TraceError: it is not a trace, its header is damaged, it is of a newer version, or a step contradicts the
+            header. A file that merely ends early, or whose last chunk is damaged, is not an error.
+    """
+    data = source if isinstance(source, bytes) else _read_file(Path(source))
+    if not data.startswith(MAGIC):
+        raise TraceError(
+            "This file is not a trace: it doesn't start with the words 'denoiscope trace'.",
+            "Choose a file that a run saved, with --trace or the page's Save button.",
+        )
+    stream = io.BytesIO(data)
+    stream.seek(len(MAGIC))
+    first = _read_chunk(stream)
+    if first is None:
+        raise TraceError(
+            f"This trace is cut off inside its header: it has only {len(data)} bytes.",
+            "Save the run again; nothing of it can be read from this file.",
+        )
+    header = _header(*first)
+    steps: list[StepRecord] = []
+    while (chunk := _read_chunk(stream)) is not None:
+        steps.append(_step(chunk[1], header, len(steps)))
+    return Trace(header, tuple(steps))
+
+
+def dumps(trace: Trace) -> bytes:
+    """Return a whole trace as the bytes of its file."""
+    parts = [MAGIC, _chunk(*_header_body(trace.header))]
+    parts.extend(_chunk({}, _step_arrays(step)) for step in trace.steps)
+    return b"".join(parts)
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TraceError(
+            f"The trace {path} can't be read: {error.strerror}.",
+            "Check the path; `--trace FILE` of a run writes one.",
+        ) from error
+
+
+def _chunk(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+    listed = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+    index = {
+        "meta": meta,
+        "arrays": [[name, arrays[name].dtype.str, list(arrays[name].shape)] for name in listed],
+    }
+    text = json.dumps(index, allow_nan=False, separators=(",", ":")).encode()
+    raw = struct.pack("<I", len(text)) + text + b"".join(a.tobytes() for a in listed.values())
+    body = zlib.compress(raw, 1)
+    return struct.pack("<II", len(body), zlib.crc32(body)) + body
+
+
+def _read_chunk(stream: io.BytesIO) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    """Read one chunk; None at the end, and where the file is cut off or damaged."""
+    prefix = stream.read(8)
+    if len(prefix) < 8:
+        return None
+    size, checksum = struct.unpack("<II", prefix)
+    body = stream.read(size)
+    if len(body) < size or zlib.crc32(body) != checksum:
+        return None
+    inflate = zlib.decompressobj()
+    raw = inflate.decompress(body, MAX_CHUNK_BYTES)
+    if inflate.unconsumed_tail:
+        raise TraceError(
+            f"A part of this trace unpacks to more than {MAX_CHUNK_BYTES >> 20} MiB.",
+            "Open a trace that Denoiscope wrote; this one is damaged or hostile.",
+        )
+    try:
+        return _unpack(raw)
+    except (ValueError, KeyError, TypeError, struct.error) as error:
+        raise TraceError(
+            f"A part of this trace has a valid checksum and no valid content ({error}).",
+            "Open a trace that Denoiscope wrote.",
+        ) from error
+
+
+def _unpack(raw: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    (size,) = struct.unpack_from("<I", raw)
+    index = json.loads(raw[4 : 4 + size])
+    offset = 4 + size
+    arrays: dict[str, np.ndarray] = {}
+    for name, dtype_name, shape in index["arrays"]:
+        dtype = np.dtype(dtype_name)
+        if dtype.hasobject or any(not isinstance(n, int) or n < 0 for n in shape):
+            raise ValueError(f"array {name!r} has a bad dtype or shape")
+        count = int(np.prod(shape, dtype=np.int64))
+        arrays[name] = np.frombuffer(raw, dtype, count, offset).reshape(shape)
+        offset += count * dtype.itemsize
+    return index["meta"], arrays
+
+
+_AUTOMATON_ARRAYS = ("accepting", "token_class", "class_ptr", "class_source", "class_target")
+
+
+def _header_body(header: Header) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    tokens = header.vocabulary.token_bytes
+    lengths = [-1 if data is None else len(data) for data in tokens]
+    automaton = header.automaton
+    meta = {
+        "version": VERSION,
+        "config": asdict(header.config),
+        "model": dict(header.model),
+        "branches": [asdict(branch) for branch in header.branches],
+        "eos_ids": list(header.vocabulary.eos_ids),
+        "mask_id": header.vocabulary.mask_id,
+        "start": automaton.start,
+        "end": automaton.end,
+        "state_spans": [[list(span) for span in spans] for spans in automaton.state_spans],
+    }
+    arrays = {name: getattr(automaton, name) for name in _AUTOMATON_ARRAYS}
+    arrays["prompt_ids"] = header.prompt_ids
+    arrays["token_lengths"] = np.asarray(lengths, "<i4")
+    arrays["token_data"] = np.frombuffer(b"".join(data or b"" for data in tokens), np.uint8)
+    arrays |= _first_arrays(header.vocabulary)
+    return meta, arrays
+
+
+def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Header:
+    version = meta.get("version")
+    if not isinstance(version, int) or version > VERSION:
+        raise TraceError(
+            f"This trace is of version {version}, and this Denoiscope reads up to version {VERSION}.",
+            "Update Denoiscope, or record the run again with this one.",
+        )
+    try:
+        ends = np.cumsum(np.maximum(arrays["token_lengths"], 0))
+        data = arrays["token_data"].tobytes()
+        tokens = tuple(
+            None if length < 0 else data[end - length : end]
+            for length, end in zip(arrays["token_lengths"].tolist(), ends.tolist(), strict=True)
+        )
+        first = _first_bytes(arrays, len(tokens))
+        vocabulary = Vocabulary(tokens, tuple(meta["eos_ids"]), int(meta["mask_id"]), first)
+        automaton = TokenAutomaton(
+            start=int(meta["start"]),
+            end=int(meta["end"]),
+            state_spans=tuple(tuple((a, b) for a, b in spans) for spans in meta["state_spans"]),
+            **{name: arrays[name] for name in _AUTOMATON_ARRAYS},
+        )
+        branches = tuple(_branch(branch) for branch in meta.get("branches", ()))
+        header = Header(_config(meta["config"]), meta["model"], vocabulary, automaton, arrays["prompt_ids"], branches)
+        _check_header(header)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise TraceError(
+            f"The header of this trace is not complete ({type(error).__name__}: {error}).",
+            "Open a trace that Denoiscope wrote.",
+        ) from error
+    return header
+
+
+def _first_arrays(vocabulary: Vocabulary) -> dict[str, np.ndarray]:
+    pairs = vocabulary.first_bytes
+    return {
+        "first_ids": np.asarray([i for i, _ in pairs], "<i4"),
+        "first_lengths": np.asarray([len(data) for _, data in pairs], "<i4"),
+        "first_data": np.frombuffer(b"".join(data for _, data in pairs), np.uint8),
+    }
+
+
+def _first_bytes(arrays: Mapping[str, np.ndarray], size: int) -> tuple[tuple[int, bytes], ...]:
+    """Return `Vocabulary.first_bytes`; a file that has none says so by having no such array."""
+    if "first_ids" not in arrays:
+        return ()
+    ids, lengths, data = arrays["first_ids"], arrays["first_lengths"], arrays["first_data"].tobytes()
+    if not _within(ids, size) or not _within(lengths, len(data) + 1):
+        raise ValueError("its first bytes name tokens that are not there")
+    ends = np.cumsum(lengths).tolist()
+    pairs = zip(ids.tolist(), lengths.tolist(), ends, strict=True)
+    return tuple((i, data[end - length : end]) for i, length, end in pairs)
+
+
+def _config(values: Mapping[str, Any]) -> Config:
+    known = {f.name for f in fields(Config)}
+    values = {name: value for name, value in values.items() if name in known}
+    source = values["source"]
+    values["source"] = tuple(source) if isinstance(source, list) else source
+    for name in ("pins", "bans"):
+        values[name] = tuple((int(i), int(v)) for i, v in values.get(name, ()))
+    values["reading"] = tuple((str(name), value) for name, value in values.get("reading", ()))
+    return Config(**values)
+
+
+def _edit(value: Any, **words: Any) -> Edit:
+    """Return an edit as it was written: JSON has no tuples."""
+    return Edit(value=tuple(value) if isinstance(value, list) else value, **words)
+
+
+def _branch(values: Mapping[str, Any]) -> Branch:
+    edits = tuple(_edit(**edit) for edit in values["edits"])
+    if not isinstance(values["step"], int) or not isinstance(values["parent"], str):
+        raise TypeError("a branch needs a step and a parent")
+    return Branch(values["parent"], values["step"], edits)
+
+
+def _check_header(header: Header) -> None:
+    """Refuse tables whose indices point outside of each other: everything after this may index freely."""
+    automaton, config = header.automaton, header.config
+    states, classes = automaton.states, automaton.classes
+    sound = (
+        automaton.token_class.shape == (header.vocabulary.size,)
+        and _within(automaton.token_class, classes)
+        and _within(automaton.class_source, states)
+        and _within(automaton.class_target, states)
+        and automaton.class_source.shape == automaton.class_target.shape
+        and automaton.class_ptr[0] == 0
+        and automaton.class_ptr[-1] == automaton.class_source.size
+        and bool(np.all(np.diff(automaton.class_ptr) >= 0))
+        and 0 <= automaton.start < states
+        and -1 <= automaton.end < states
+        and len(automaton.state_spans) == states
+        and 0 < config.length <= 4096
+        and 0 < config.steps <= 4096
+        and all(0 <= i < config.length for i, _ in (*config.pins, *config.bans))
+        and all(0 <= v < header.vocabulary.size for _, v in config.bans)
+        and all(0 <= branch.step <= config.steps for branch in header.branches)
+    )
+    if not sound:
+        raise ValueError("its tables contradict each other")
+
+
+def _within(indices: np.ndarray, limit: int) -> bool:
+    return indices.size == 0 or bool(indices.min() >= 0 and indices.max() < limit)
+
+
+def _step_arrays(step: StepRecord) -> dict[str, np.ndarray]:
+    values = {name: getattr(step, name) for name in _AXES}
+    return {
+        name: np.asarray(value).astype(_AXES[name][0], copy=False)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _step(arrays: Mapping[str, np.ndarray], header: Header, number: int) -> StepRecord:
+    states = header.automaton.states
+    canvas = arrays.get("canvas", np.zeros(0, np.int32))
+    axes = {
+        "length": header.config.length,
+        "boundaries": header.config.length + 1,
+        "classes": header.automaton.classes,
+        "two": 2,
+        "top": TOP_TOKENS,
+        "top_states": min(states, TOP_STATES),
+        "top_midpoints": min(states, TOP_MIDPOINT_STATES),
+        "state_bytes": (states + 7) // 8,
+        "masked": int((canvas == header.vocabulary.mask_id).sum()),
+        "vocab": header.vocabulary.size,
+    }
+    for name, (dtype, names) in _AXES.items():
+        if name in _OPTIONAL and name not in arrays:
+            continue
+        expected = tuple(axes[axis] for axis in names)
+        found = arrays[name].shape if name in arrays else None
+        if found != expected or arrays[name].dtype != np.dtype(dtype):
+            raise TraceError(
+                f"Step {number} of this trace has {name} of shape {found}, not {expected}.",
+                "Open a trace that Denoiscope wrote with this version.",
+            )
+    return StepRecord(**{name: arrays[name] for name in _AXES if name in arrays})
