@@ -1,9 +1,9 @@
-"""Byte automaton × vocabulary trie → the function on states that each token is.
+"""Byte automaton × vocabulary trie → the relation on states that each token is.
 
-Walking the trie composes functions: the function of a node is its parent's followed by one byte. Equal functions are
-one object (hash, then equality), and the successor of a function by a byte class is remembered, so the work is that of
-the *distinct* functions, a few thousand where the trie has several hundred thousand nodes (`performance.md`,
-"Compile").
+Walking the trie composes relations: that of a node is its parent's followed by one byte. Equal relations are one object
+(hash, then equality), and the successor of a relation by a byte class is remembered, so the work is that of the
+*distinct* relations, a few thousand where the trie has several hundred thousand nodes (`performance.md`, "Compile").
+The relations of a deterministic automaton are functions: they move no state to two.
 """
 
 from __future__ import annotations
@@ -12,119 +12,157 @@ import numpy as np
 from numba import njit
 
 DEAD = 0
-"""The function that moves no state."""
+"""The relation that moves no state."""
+IDENTITY = 1
+"""The relation of the empty token."""
 PAIRS = 120_000_000
-"""Moves that all functions may hold together, 8 bytes each: 1 GB."""
+"""Pairs of states that all relations may hold together, 8 bytes each: 1 GB."""
 WORK = 3_000_000_000
-"""Moves that may be composed: some ten seconds."""
+"""Pairs that may be composed: some ten seconds."""
 
 
 @njit(cache=True)
-def compose(move, parent, symbol, most_pairs=PAIRS, most_work=WORK):
-    """Give every trie node the id of its function on states.
+def compose(ptr, target, states, parent, symbol, most_pairs, most_work):
+    """Give every trie node the id of its relation on states.
 
     Args:
-        move: int32 `[states byte_classes]`, -1 where dead.
+        ptr: the moves of state `q` by byte class `c` lead to `target[ptr[q · classes + c]:ptr[q · classes + c + 1]]`.
+        target: as `ptr` says, ascending.
+        states: of the byte automaton.
         parent: int32 `[nodes]` of the trie.
         symbol: `[nodes]`, the byte class of the byte that leads to each node.
-        most_pairs: moves that may be stored.
-        most_work: moves that may be looked at; so nothing hangs, and what is refused is so on any machine.
+        most_pairs: that may be stored.
+        most_work: pairs that may be looked at; so nothing hangs, and what is refused is so on any machine.
 
     Returns:
-        `(function, ptr, source, target)`: int32 `[nodes]` function ids, and for each function `f` its moves
-        `source[ptr[f]:ptr[f + 1]] → target[…]`, sources ascending. Function 0 is `DEAD`, 1 the identity. All are
-        empty where a budget is passed.
+        `(relation, ptr, source, target)`: int32 `[nodes]` relation ids, and for each relation `f` its pairs
+        `source[ptr[f]:ptr[f + 1]] → target[…]`, sorted by source and target. Relation 0 is `DEAD`, 1 `IDENTITY`. All
+        are empty where a budget is passed.
     """
-    states, symbols = move.shape
-    capacity = 1024
-    pairs_capacity = max(4 * states, 4096)
-    source = np.empty(pairs_capacity, np.int32)
-    target = np.empty(pairs_capacity, np.int32)
-    ptr = np.zeros(capacity + 1, np.int64)
-    successor = np.full((capacity, symbols), -1, np.int32)
-    hashes = np.zeros(capacity, np.uint64)
-    table = np.full(4 * capacity, -1, np.int32)  # open addressing, at most half full
-    for q in range(states):
-        source[q] = q
-        target[q] = q
-    successor[DEAD, :] = DEAD
-    ptr[2] = states
-    functions, work = 2, 0
-    function = np.zeros(parent.size, np.int32)
-    function[0] = 1
+    classes = (ptr.size - 1) // states
+    pairs = np.empty((2, 4096 + 2 * states), np.int32)
+    pairs[:, :states] = np.arange(states)
+    starts, hashes, table = np.zeros(1025, np.int64), np.zeros(1024, np.uint64), np.full(4096, -1, np.int32)
+    starts[2] = states
+    successor = np.full((hashes.size, classes), -1, np.int32)
+    successor[DEAD] = DEAD
+    relation = np.zeros(parent.size, np.int32)
+    relation[0] = IDENTITY
+    known, work = 2, 0
+    stamp, stamps = np.full(states, -1, np.int64), 0
     for node in range(1, parent.size):
-        before = function[parent[node]]
-        if before == DEAD:
+        before = relation[parent[node]]
+        relation[node] = successor[before, symbol[node]]
+        if relation[node] >= 0:
             continue
-        known = successor[before, symbol[node]]
-        if known >= 0:
-            function[node] = known
-            continue
-        begin, end = ptr[before], ptr[before + 1]
-        top = ptr[functions]
-        work += end - begin
-        if work > most_work or top + (end - begin) > most_pairs:
-            return function[:0], ptr[:0], source[:0], target[:0]
-        if top + (end - begin) > source.size:
-            source = grow(source, top + (end - begin))
-            target = grow(target, top + (end - begin))
-        size = 0
-        h = np.uint64(0xCBF29CE484222325)
-        for p in range(begin, end):
-            r = move[target[p], symbol[node]]
-            if r >= 0:
-                source[top + size] = source[p]
-                target[top + size] = r
-                size += 1
-                h = (h ^ np.uint64(source[p])) * np.uint64(0x100000001B3)
-                h = (h ^ np.uint64(r)) * np.uint64(0x100000001B3)
-                h ^= h >> np.uint64(29)
-        found = DEAD
-        if size > 0:
-            slot = np.int64(h % np.uint64(table.size))
-            while table[slot] >= 0:
-                other = table[slot]
-                if hashes[other] == h and same(source, target, ptr[other], ptr[other + 1], top, size):
-                    break
-                slot = (slot + 1) % table.size
-            found = table[slot]
-            if found < 0:
-                found = functions
-                table[slot] = found
-                hashes[found] = h
-                ptr[found + 1] = top + size
-                functions += 1
-        successor[before, symbol[node]] = found
-        function[node] = found
-        if functions == hashes.size:
-            hashes = grow(hashes, functions + 1)
-            ptr = grow(ptr, functions + 2)
-            grown = np.full((hashes.size, symbols), -1, np.int32)
-            grown[:functions] = successor
-            successor = grown
-            table = np.full(4 * hashes.size, -1, np.int32)
-            for f in range(2, functions):
-                slot = np.int64(hashes[f] % np.uint64(table.size))
-                while table[slot] >= 0:
-                    slot = (slot + 1) % table.size
-                table[slot] = f
-    return function, ptr[: functions + 1].copy(), source[: ptr[functions]].copy(), target[: ptr[functions]].copy()
+        span = (starts[before], starts[before + 1])
+        pairs, stop, looked = _follow(ptr, target, classes, symbol[node], pairs, span, starts[known], stamp, stamps)
+        stamps += span[1] - span[0]
+        work += looked
+        if stop > most_pairs or work > most_work:
+            return relation[:0], starts[:0], pairs[0, :0], pairs[1, :0]
+        relation[node], hashes[known] = _find(pairs, starts, known, stop, hashes, table)
+        successor[before, symbol[node]] = relation[node]
+        if relation[node] == known:
+            starts[known + 1] = stop
+            known += 1
+            if known == hashes.size:
+                starts, hashes = _grown(starts, known), _grown(hashes, known)
+                successor = np.concatenate((successor, np.full_like(successor, -1)))
+                table = _table(hashes, known)
+    used = starts[known]
+    return relation, starts[: known + 1].copy(), pairs[0, :used].copy(), pairs[1, :used].copy()
 
 
 @njit(cache=True)
-def same(source, target, begin, end, top, size):
-    """Whether the pairs `begin:end` are those that begin at `top`, `size` of them."""
-    if end - begin != size:
+def _follow(ptr, target, classes, symbol, pairs, span, top, stamp, stamps):
+    """Write behind `top` the pairs of a relation followed by one byte.
+
+    Args:
+        pairs: int32 `[2 capacity]`, sources and targets; the relation's are those of `span`.
+        stamp: int64 `[states]`, the last group of pairs with one source that reached a state.
+        stamps: a number above all in `stamp`; as many more as `span` is long may be used.
+
+    Returns:
+        `(pairs, stop, looked)`: the same or a larger array, where the new pairs end, how many were looked at.
+    """
+    at, stop, looked = span[0], top, 0
+    while at < span[1]:
+        if stop + stamp.size > pairs.shape[1]:
+            pairs = np.concatenate((pairs, np.empty_like(pairs)), axis=1)
+        q, begin = pairs[0, at], stop
+        while at < span[1] and pairs[0, at] == q:
+            cell = pairs[1, at] * classes + symbol
+            looked += max(ptr[cell + 1] - ptr[cell], 1)
+            for m in range(ptr[cell], ptr[cell + 1]):
+                if stamp[target[m]] != stamps:
+                    stamp[target[m]] = stamps
+                    pairs[0, stop], pairs[1, stop] = q, target[m]
+                    stop += 1
+            at += 1
+        stamps += 1
+        if stop > begin + 1:
+            pairs[1, begin:stop].sort()
+    return pairs, stop, looked
+
+
+@njit(cache=True)
+def _find(pairs, starts, known, stop, hashes, table):
+    """Find the relation whose pairs begin at `starts[known]` and end at `stop` among those before it.
+
+    Returns:
+        `(relation, hash)`; a relation that wasn't there has the number `known`, and is entered in the table.
+    """
+    top = starts[known]
+    h = _hash(pairs, top, stop)
+    if stop == top:
+        return DEAD, h
+    slot = np.int64(h % np.uint64(table.size))
+    while table[slot] >= 0:
+        other = table[slot]
+        if hashes[other] == h and _same(pairs, starts[other], starts[other + 1], top, stop):
+            return other, h
+        slot = (slot + 1) % table.size
+    table[slot] = known
+    return known, h
+
+
+@njit(cache=True)
+def _hash(pairs, begin, stop):
+    h = np.uint64(0xCBF29CE484222325)
+    for p in range(begin, stop):
+        h = (h ^ np.uint64(pairs[0, p])) * np.uint64(0x100000001B3)
+        h = (h ^ np.uint64(pairs[1, p])) * np.uint64(0x100000001B3)
+        h ^= h >> np.uint64(29)
+    return h
+
+
+@njit(cache=True)
+def _same(pairs, begin, stop, top, end):
+    """Whether the pairs `begin:stop` are the pairs `top:end`."""
+    if stop - begin != end - top:
         return False
-    for p in range(size):  # noqa: SIM110 - a compiled loop
-        if source[begin + p] != source[top + p] or target[begin + p] != target[top + p]:
+    for p in range(stop - begin):
+        if pairs[0, begin + p] != pairs[0, top + p] or pairs[1, begin + p] != pairs[1, top + p]:
             return False
     return True
 
 
 @njit(cache=True)
-def grow(array, least):
-    """Return a copy with room for at least `least` entries, and for twice as many as now."""
-    grown = np.zeros(max(2 * array.size, least), array.dtype)
+def _grown(array, known):
+    """Return a copy with room for twice as many relations as are known, and what stands behind the last."""
+    grown = np.zeros(array.size + known, array.dtype)
     grown[: array.size] = array
     return grown
+
+
+@njit(cache=True)
+def _table(hashes, known):
+    """Place the hashes of relations 2 and on in a table with open addressing, at most a quarter full."""
+    table = np.full(4 * hashes.size, -1, np.int32)
+    for f in range(2, known):
+        slot = np.int64(hashes[f] % np.uint64(table.size))
+        while table[slot] >= 0:
+            slot = (slot + 1) % table.size
+        table[slot] = f
+    return table

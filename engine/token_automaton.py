@@ -162,7 +162,7 @@ def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
             anything that it accepts.
     """
     # Kernels are compiled code; opening a trace needs numpy alone.
-    from engine import composition, relations
+    from engine import composition
 
     automaton = constraint.automaton
     if automaton.is_empty:
@@ -172,17 +172,14 @@ def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
         )
     trie = vocabulary.trie
     symbol = automaton.byte_class[trie.byte]
-    if automaton.deterministic:
-        function, ptr, source, target = composition.compose(automaton.move, trie.parent, symbol)
-    else:
-        function, ptr, source, target = relations.compose(
-            automaton.ptr, automaton.target, automaton.states, trie.parent, symbol, relations.PAIRS, relations.WORK
-        )
+    relation, ptr, source, target = composition.compose(
+        automaton.ptr, automaton.target, automaton.states, trie.parent, symbol, composition.PAIRS, composition.WORK
+    )
     if not ptr.size:
-        raise _too_many_pairs(automaton, composition.PAIRS if automaton.deterministic else relations.PAIRS)
-    token_function = function[trie.node]
-    token_function[trie.node == 0] = composition.DEAD
-    used, token_class = np.unique(token_function, return_inverse=True)
+        raise _too_many_pairs(automaton, composition.PAIRS)
+    token_relation = relation[trie.node]
+    token_relation[trie.node == 0] = composition.DEAD
+    used, token_class = np.unique(token_relation, return_inverse=True)
     moves = [(source[ptr[f] : ptr[f + 1]], target[ptr[f] : ptr[f + 1]]) for f in used]
     if used[0] != composition.DEAD:
         moves.insert(0, (source[:0], target[:0]))

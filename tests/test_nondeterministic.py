@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import automaton, relations, token_automaton
+from engine import automaton, composition, token_automaton
 from engine.constraints import Constraint, read
 from engine.determinise import Determiniser, OverBudgetError
 from engine.errors import SizeError
@@ -188,7 +188,7 @@ def test_relations_over_their_budget_are_refused_with_the_construct(monkeypatch:
     source = "[ab]*a[ab]{9}"
     constraint = read("regex", source)
     constraint.__dict__["automaton"] = automaton.compile(constraint.pattern, source, budget=15)
-    monkeypatch.setattr(relations, "PAIRS", 20)
+    monkeypatch.setattr(composition, "PAIRS", 20)
     with pytest.raises(SizeError, match="passes 20 moves") as caught:
         token_automaton.compile(constraint, Vocabulary((b"a", b"b", None), (), 2))
     assert source[caught.value.place.start : caught.value.place.stop] == "[ab]{9}"
