@@ -13,13 +13,13 @@ import pytest
 from engine import decode, models
 from engine.__main__ import app
 from engine.errors import ConfigError
-from engine.tables import executor, report, results, runner
-from engine.tables.cells import ARMS, Cell, arms, cells
-from engine.tables.runner import Outcome
+from engine.tables import executor, oracle, report, results, runner
+from engine.tables.cells import ARMS, SAME_WHEN_COLD, Cell, arms, cells
+from engine.tables.runner import Run, Work, solve
 from engine.tasks import families
 
 FACTS = {"name": "m", "revision": "1"}
-OUTCOME = Outcome((True, False, True), (True, False, False), ("a", "b", "c"), 0.5)
+RUNS = {0: Run(True, True, "a"), 1: Run(False, False, "b"), 2: Run(True, False, "c")}
 
 
 @pytest.fixture(scope="module")
@@ -27,58 +27,92 @@ def denoiser():
     return models.load("embedded")
 
 
+def tried(denoiser, *found: Cell, count: int = 6) -> dict[Cell, list[Run]]:
+    runs = solve(denoiser, Work(found[0].task, tuple(range(count)), found))
+    return {cell: [runs[n][cell] for n in range(count)] for cell in found}
+
+
 def test_runs_side_by_side_are_those_that_run_alone(denoiser):
-    for task, arm, temperature in (("call-json", "Mar", 0.0), ("format", "Mf", 1.0), ("sudoku", "independent", 1.0)):
-        cell = Cell(task, arm, temperature, 4, 5)
-        problems = families.named(task).problems(5, "held_out")
-        configs = [runner.config_of(cell, problem, seed) for seed, problem in enumerate(problems)]
-        for config, canvas in runner.decoded(denoiser, configs):
+    for task in ("call-json", "format", "sudoku"):
+        wanted = list(cells([task], (4, 8)))
+        problems = families.named(task).problems(2, "held_out")
+        configs = [runner.config_of(cell, p, seed) for cell in wanted for seed, p in enumerate(problems)]
+        for config, canvas in zip(configs, runner.decoded(denoiser, configs), strict=True):
             *_, alone = decode.denoise(denoiser, runner._automaton(config, denoiser.vocabulary), config)
             assert canvas == alone.canvas_after.tolist(), config
 
 
+def test_the_model_answers_each_canvas_of_a_problem_once(denoiser, monkeypatch):
+    asked = []
+
+    def batch_logits(prompts, canvases, step):
+        asked.extend((p.tobytes(), c.tobytes()) for p, c in zip(prompts, canvases, strict=True))
+        return type(denoiser).batch_logits(denoiser, prompts, canvases, step)
+
+    monkeypatch.setattr(denoiser, "batch_logits", batch_logits)
+    wanted = tuple(cells(["sudoku"], (4, 8)))
+    solve(denoiser, Work("sudoku", (3, 5), wanted))
+    assert len(asked) == len(set(asked)) < sum(cell.steps for cell in wanted)
+
+
+def test_an_arm_without_a_cell_at_temperature_0_is_another_one_there(denoiser):
+    for arm, other in SAME_WHEN_COLD.items():
+        texts = [
+            [r.text for r in runs]
+            for runs in tried(denoiser, *(Cell("format", a, 0.0, 4) for a in (arm, other))).values()
+        ]
+        assert texts[0] == texts[1]
+
+
 def test_exact_arms_satisfy_every_constraint_and_the_others_are_counted_as_they_fall(denoiser):
-    satisfied = {}
-    for arm in arms():
-        for task in ("sudoku", "format"):
-            outcome = runner.run_cell(denoiser, Cell(task, arm, 1.0, 3, 6))
-            satisfied[arm, task] = outcome.satisfied
-            problems = families.named(task).problems(6, "held_out")
-            accepted = [runner.satisfies(runner.config_of(Cell(task, arm, 1.0, 3, 6), p, 0), text)
-                        for p, text in zip(problems, outcome.texts, strict=True)]  # fmt: skip
-            assert [*outcome.satisfied] == accepted
-    for arm in ("map", "Mf", "Mar"):
-        assert all(satisfied[arm, "sudoku"] + satisfied[arm, "format"]), arm
-    assert not all(satisfied["independent", "sudoku"])
+    for task in ("sudoku", "format"):
+        found = tried(denoiser, *(Cell(task, arm, 1.0, 3) for arm in arms()))
+        problems = families.named(task).problems(6, "held_out")
+        for cell, runs in found.items():
+            accepted = [
+                oracle.satisfies(runner.config_of(cell, p, 0), run.text) for p, run in zip(problems, runs, strict=True)
+            ]
+            assert [run.satisfied for run in runs] == accepted
+        assert all(run.satisfied for cell, runs in found.items() if cell.constrained for run in runs)
+    assert not all(run.satisfied for run in found[Cell("format", "independent", 1.0, 3)])
 
 
-def test_a_text_on_which_engine_and_oracle_disagree_is_a_bug(denoiser, monkeypatch):
+def test_a_text_on_which_engine_and_oracle_disagree_is_a_bug(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "satisfies", lambda config, text: False)
-    with pytest.raises(RuntimeError, match="sudoku Mar T=0 steps=2"):
-        runner.run_cell(denoiser, Cell("sudoku", "Mar", 0.0, 2, 1))
+    arguments = ("--task", "sudoku", "--share", "16", "--limit", "1", "--out", str(tmp_path / "results.jsonl"))
+    with pytest.raises(RuntimeError, match="sudoku Mf T=0 steps=1 problem=0"):
+        app(["tables", *arguments, "--arm", "Mf"], standalone_mode=False)
+    app(["tables", *arguments, "--arm", "independent"], standalone_mode=False)
 
 
 def test_bfloat16_is_a_fact_of_the_model_and_leaves_most_answers(denoiser):
     half = executor.load("embedded", "bfloat16")
     assert half.facts["dtype"] == "bfloat16" != denoiser.facts["dtype"]
-    cell = Cell("format", "Mar", 0.0, 6, 12)
-    texts = [runner.run_cell(model, cell).texts for model in (denoiser, half)]
+    cell = Cell("format", "Mar", 0.0, 6)
+    texts = [[run.text for run in tried(model, cell, count=12)[cell]] for model in (denoiser, half)]
     assert sum(a == b for a, b in zip(*texts, strict=True)) >= 6
     with pytest.raises(ConfigError, match="doesn't run in 'float13'"):
         executor.load("embedded", "float13")
 
 
+def test_a_typed_in_mean_field_answers_no_prompts(tmp_path):
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps({"tokens": ["a"], "eos": None, "mean_field": [[1.0]]}))
+    with pytest.raises(ConfigError, match="answers no prompts"):
+        executor.load(f"table:{path}", "float32")
+
+
 def test_cells_cover_arms_steps_and_temperatures_but_map_where_it_is_mf():
-    found = list(cells(["call-json"], 200))
+    found = list(cells(["call-json"]))
     assert {cell.steps for cell in found} == {40, 20, 10, 5, 2}
     assert {cell.arm for cell in found if cell.temperature == 1} == set(arms())
-    assert {cell.arm for cell in found if cell.temperature == 0} == set(arms()) - {"map"}
+    assert {cell.arm for cell in found if cell.temperature == 0} == set(arms()) - set(SAME_WHEN_COLD)
     assert set(arms()) <= set(ARMS)
     assert len(set(found)) == len(found)
     with pytest.raises(ConfigError, match="no arm 'mars'"):
-        list(cells(["sudoku"], 1, chosen=["mars"]))
+        list(cells(["sudoku"], chosen=["mars"]))
     with pytest.raises(ConfigError, match="no family of problems 'soduko'"):
-        list(cells(["soduko"], 1))
+        list(cells(["soduko"]))
 
 
 def test_a_wilson_interval_is_where_the_score_test_is_indifferent():
@@ -93,14 +127,14 @@ def test_a_wilson_interval_is_where_the_score_test_is_indifferent():
 
 def test_results_are_read_back_and_a_cut_last_line_is_dropped(tmp_path):
     path = tmp_path / "deep" / "results.jsonl"
-    cell, other = Cell("sudoku", "Mar", 0.0, 4, 3), Cell("sudoku", "Mf", 0.0, 4, 3)
+    cell, other = Cell("sudoku", "Mar", 0.0, 4), Cell("sudoku", "Mf", 0.0, 4)
     assert results.open_results(path, FACTS) == {}
-    results.append(path, cell, OUTCOME)
+    results.append(path, "sudoku", {0: {cell: RUNS[0], other: RUNS[1]}})
     whole = path.read_text()
-    results.append(path, other, OUTCOME)
-    assert results.open_results(path, FACTS) == {cell: OUTCOME, other: OUTCOME}
+    results.append(path, "sudoku", {1: {cell: RUNS[2]}})
+    assert results.open_results(path, FACTS) == {cell: {0: RUNS[0], 1: RUNS[2]}, other: {0: RUNS[1]}}
     path.write_text(path.read_text()[:-20])
-    assert results.open_results(path, FACTS) == {cell: OUTCOME}
+    assert results.open_results(path, FACTS) == {cell: {0: RUNS[0]}, other: {0: RUNS[1]}}
     assert path.read_text() == whole
 
 
@@ -110,7 +144,7 @@ def test_results_are_read_back_and_a_cut_last_line_is_dropped(tmp_path):
         ("", "isn't a file of results"),
         ("{}\n", "isn't a file of results"),
         ("hello\n", "isn't a file of results"),
-        (json.dumps({"version": 0, "model": FACTS}) + "\n", "version 0, not of 1"),
+        (json.dumps({"version": 0, "model": FACTS}) + "\n", "version 0, not of 2"),
         (
             json.dumps({"version": results.VERSION, "model": {**FACTS, "revision": "2"}}) + "\n",
             'model .*"revision": "2"',
@@ -126,13 +160,14 @@ def test_results_of_another_model_or_version_are_refused_untouched(tmp_path, con
 
 
 def test_reports_give_shares_with_their_intervals():
-    found = {Cell("sudoku", arm, 1.0, steps, 3): OUTCOME for arm in ("independent", "Mar") for steps in (4, 8)}
+    found = {Cell("sudoku", arm, 1.0, steps): RUNS for arm in ("independent", "Mar") for steps in (4, 8)}
     lines = list(report.markdown(found))
     assert lines[:3] == ["**sudoku**, T = 1, n = 3", "", "| steps | independent | Mar |"]
     assert lines[4].startswith("| 8 | 66.7 / 33 (6–79) | 66.7 / 33 (6–79) |")
     rows = list(csv.DictReader(io.StringIO(report.table(found))))
     assert [row["steps"] for row in rows] == ["4", "8", "4", "8"]
     assert float(rows[0]["right"]) == pytest.approx(1 / 3)
+    assert (rows[0]["right_run"], rows[0]["wrong_run"]) == ("0", "1")
 
 
 def test_an_interrupted_command_goes_on_where_it_stopped(tmp_path, capsys):
@@ -149,33 +184,45 @@ def test_an_interrupted_command_goes_on_where_it_stopped(tmp_path, capsys):
     rows = tables()
     assert out.read_text().startswith(begun)
     assert [row for row in rows if row["arm"] == "Mar"] == first
-    assert len(rows) == 2 * len(arms()) - 1 == len(out.read_text().splitlines()) - 1
+    assert len(rows) == 2 * len(arms()) - len(SAME_WHEN_COLD)
+    done = out.read_text()
+    assert tables() == rows
+    assert out.read_text() == done
+    assert {row["count"] for row in tables("--limit", "3")} == {3}
+    assert out.read_text().startswith(done)
     with pytest.raises(ConfigError, match="Name another file"):
         tables("--dtype", "bfloat16")
     with pytest.raises(ConfigError, match="needs a problem"):
         tables("--limit", "0")
-    assert len(out.read_text().splitlines()) == len(rows) + 1
+
+
+def test_work_is_what_is_missing_and_no_more():
+    wanted = list(cells(["sudoku", "format"], (8,), (0.0,), ("Mf", "Mar")))
+    done = {wanted[0]: dict.fromkeys(range(6), RUNS[0]), wanted[1]: dict.fromkeys(range(9), RUNS[0])}
+    work = executor.missing(wanted, 9, done)
+    assert [part for part in work if part.task == "sudoku"] == [Work("sudoku", (6, 7, 8), (wanted[0],))]
+    assert [part.problems for part in work if part.task == "format"] == [(0, 1, 2, 3), (4, 5, 6, 7), (8,)]
+    assert executor.missing(wanted[:2], 6, done) == []
 
 
 @pytest.mark.slow
 def test_a_cluster_gives_the_same_cells_and_does_a_lost_workers_again(denoiser, tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="Ray isn't installed: it is an optional extra")
-    wanted = [Cell("countdown", arm, 1.0, 2, 4) for arm in ("independent", "Mf", "Mar")]
+    wanted = tuple(Cell("countdown", arm, 1.0, 2) for arm in ("independent", "Mf", "Mar"))
+    parts = [Work("countdown", numbers, wanted) for numbers in ((0, 1), (2, 3))]
     work, lost = executor._work, tmp_path / "lost"
 
-    def dying_once(name, dtype, cell):
-        if cell.arm == "Mf" and not lost.exists():
+    def dying_once(name, dtype, part):
+        if part.problems == (2, 3) and not lost.exists():
             lost.touch()
             os._exit(1)
-        return work(name, dtype, cell)
+        return work(name, dtype, part)
 
     monkeypatch.setattr(executor, "_work", dying_once)
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    there = dict(executor.on_ray("local", "embedded", "float32", wanted))
+    there = dict(executor.on_ray("local", "embedded", "float32", parts))
     assert lost.exists()
-    assert {c: (o.texts, o.right) for c, o in there.items()} == {
-        c: (o.texts, o.right) for c, o in executor.here(denoiser, wanted)
-    }
+    assert there == dict(executor.here(denoiser, parts))
 
 
 def test_a_cluster_that_is_not_there_is_said_to_be(monkeypatch):

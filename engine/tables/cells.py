@@ -25,6 +25,8 @@ ARMS = {
 TEMPERATURES = (0.0, 1.0)
 SHARES = (1, 2, 4, 8, 16)
 """Steps are the canvas' length divided by these, rounded down, from one token a step on."""
+SAME_WHEN_COLD = {"map": "Mf", "reject": "independent"}
+"""Arms that are another one at temperature 0: exact samplers take the best sequence, and a draw has no second try."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,12 @@ class Cell:
         arm: one of `ARMS`.
         temperature: of the draws.
         steps: denoising steps.
-        count: held-out problems; problem `i` is decoded with seed `i` in every arm.
     """
 
     task: str
     arm: str
     temperature: float
     steps: int
-    count: int
 
     @property
     def constrained(self) -> bool:
@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The cell in a word, without its count."""
+        """The cell in a word."""
         return f"{self.task} {self.arm} T={self.temperature:g} steps={self.steps}"
 
 
@@ -64,14 +64,13 @@ def arms() -> tuple[str, ...]:
 
 def cells(
     tasks: Sequence[str],
-    count: int,
     shares: Sequence[int] = SHARES,
     temperatures: Sequence[float] = TEMPERATURES,
     chosen: Sequence[str] = (),
 ) -> Iterator[Cell]:
     """Yield the cells of the tables of some tasks, all arms of a row after one another.
 
-    At temperature 0 every exact sampler takes the best sequence, so that `map` is `Mf` there and has no cell.
+    An arm that is another one at temperature 0 has no cell there.
 
     Raises:
         ConfigError: a task or an arm doesn't exist.
@@ -84,5 +83,5 @@ def cells(
         for temperature in temperatures:
             for share in shares:
                 for arm in chosen or arms():
-                    if not (arm == "map" and temperature == 0):
-                        yield Cell(name, arm, temperature, length // share, count)
+                    if temperature > 0 or arm not in SAME_WHEN_COLD:
+                        yield Cell(name, arm, temperature, max(length // share, 1))

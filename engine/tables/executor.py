@@ -1,4 +1,4 @@
-"""Who runs the cells: this process, or the workers of a Ray cluster."""
+"""Who does the work: this process, or the workers of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ from typing import TYPE_CHECKING
 
 from engine import models
 from engine.errors import ConfigError
-from engine.tables.runner import run_cell
+from engine.tables.runner import Work, solve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from engine.models import Denoiser
     from engine.tables.cells import Cell
-    from engine.tables.runner import Outcome
+    from engine.tables.results import Results
+    from engine.tables.runner import Run
 
+SIDE_BY_SIDE = 4
+"""Problems that are decoded at once: batches of some tens of canvases, and some hundred MB of the model's answers."""
 LOST = 3
-"""How often a cell is begun again whose worker was lost."""
+"""How often work is begun again whose worker was lost."""
 
 
 def load(name: str, dtype: str) -> Denoiser:
     """Load a model in a number type.
 
     Raises:
-        ConfigError: the model has no such type.
+        ConfigError: the model has no such type, or doesn't read a prompt.
     """
     denoiser = models.load(name)
+    if "length" in denoiser.facts:
+        raise ConfigError(
+            f"The model {name} is a typed-in mean field, which answers no prompts.", "Name a model that does."
+        )
     if denoiser.facts.get("dtype", dtype) == dtype:
         return denoiser
     use = getattr(denoiser, f"use_{dtype}", None)
@@ -35,24 +42,48 @@ def load(name: str, dtype: str) -> Denoiser:
     return denoiser
 
 
-def here(denoiser: Denoiser, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Outcome]]:
-    """Run cells one after another in this process."""
-    for cell in cells:
-        yield cell, run_cell(denoiser, cell)
+def missing(cells: Sequence[Cell], count: int, done: Results) -> list[Work]:
+    """Divide into work what isn't done yet of the first `count` problems of each cell."""
+    found = []
+    for task in dict.fromkeys(cell.task for cell in cells):
+        left: dict[tuple[Cell, ...], list[int]] = {}
+        for n in range(count):
+            wanted = tuple(cell for cell in cells if cell.task == task and n not in done.get(cell, ()))
+            left.setdefault(wanted, []).append(n)
+        for wanted, numbers in left.items():
+            if wanted:
+                blocks = (numbers[at : at + SIDE_BY_SIDE] for at in range(0, len(numbers), SIDE_BY_SIDE))
+                found += [Work(task, tuple(block), wanted) for block in blocks]
+    return found
 
 
-def on_ray(address: str, name: str, dtype: str, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Outcome]]:
-    """Run cells on a Ray cluster, a cell a task; yield each when it is done, in any order.
+def here(denoiser: Denoiser, work: Sequence[Work]) -> Iterator[tuple[Work, Mapping[int, Mapping[Cell, Run]]]]:
+    """Do the work in this process, on one thread of torch: short rows gain nothing from more."""
+    import torch
 
-    The noise is a function of seed, step and position, so a cell comes to the same wherever it runs, up to the last
-    bits of the model's logits, which the number of threads and the processor can change. A cell whose worker dies is
-    run again.
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for part in work:
+            yield part, solve(denoiser, part)
+    finally:
+        torch.set_num_threads(before)
+
+
+def on_ray(
+    address: str, name: str, dtype: str, work: Sequence[Work]
+) -> Iterator[tuple[Work, Mapping[int, Mapping[Cell, Run]]]]:
+    """Do the work on a Ray cluster; yield each part when it is done, in any order.
+
+    The noise is a function of seed, step and position, so a run comes to the same wherever it runs, up to the last
+    bits of the model's logits, which the shape of a batch, the number of threads and the processor can change. Work
+    whose worker dies is done again.
 
     Args:
         address: of the cluster; `local` starts one on this machine.
         name: of the model, as each worker can load it.
         dtype: number type of its blocks.
-        cells: to run.
+        work: to do.
 
     Raises:
         ConfigError: Ray isn't installed, or there is no cluster at the address.
@@ -70,8 +101,8 @@ def on_ray(address: str, name: str, dtype: str, cells: Sequence[Cell]) -> Iterat
             f"There is no Ray cluster at {address!r} ({error}).", "Start one: ray start --head."
         ) from error
     try:
-        work = ray.remote(max_retries=LOST, num_cpus=1)(_work)
-        waiting = {work.remote(name, dtype, cell): cell for cell in cells}
+        remote = ray.remote(max_retries=LOST, num_cpus=1)(_work)
+        waiting = {remote.remote(name, dtype, part): part for part in work}
         while waiting:
             (done,), _ = ray.wait(list(waiting), num_returns=1)
             yield waiting.pop(done), ray.get(done)
@@ -82,11 +113,11 @@ def on_ray(address: str, name: str, dtype: str, cells: Sequence[Cell]) -> Iterat
 _LOADED: dict[tuple[str, str], Denoiser] = {}
 
 
-def _work(name: str, dtype: str, cell: Cell) -> Outcome:
-    """Run a cell in a worker, which keeps its model for the next one."""
+def _work(name: str, dtype: str, part: Work) -> dict[int, dict[Cell, Run]]:
+    """Do a part in a worker, which keeps its model for the next one."""
     import torch
 
     torch.set_num_threads(1)
     if (name, dtype) not in _LOADED:
         _LOADED[name, dtype] = load(name, dtype)
-    return run_cell(_LOADED[name, dtype], cell)
+    return solve(_LOADED[name, dtype], part)

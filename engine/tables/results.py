@@ -1,4 +1,4 @@
-"""Results on disk: a header, then a line a cell, only ever appended to; and their statistics."""
+"""Results on disk: a header, then a line a problem, only ever appended to; and their statistics."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import ConfigError
 from engine.tables.cells import Cell
-from engine.tables.runner import Outcome
+from engine.tables.runner import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-VERSION = 1
+Results = dict[Cell, dict[int, Run]]
+"""The finished runs of each cell, by the number of the problem."""
+VERSION = 2
 """Of the file, and of the problems, constraints and judges behind its numbers: raise it when one of them changes."""
 
 
@@ -36,8 +38,8 @@ def wilson(successes: int, count: int) -> Interval:
     return Interval(successes / count, max(0.0, float(found.low)), min(1.0, float(found.high)))
 
 
-def open_results(path: Path, facts: Mapping[str, Any]) -> dict[Cell, Outcome]:
-    """Read the finished cells of a file, which is begun where there is none; a last line cut short is dropped.
+def open_results(path: Path, facts: Mapping[str, Any]) -> Results:
+    """Read the finished runs of a file, which is begun where there is none; a last line cut short is dropped.
 
     Args:
         path: of the file.
@@ -56,7 +58,10 @@ def open_results(path: Path, facts: Mapping[str, Any]) -> dict[Cell, Outcome]:
     if lines and not lines[-1].endswith("\n"):
         path.write_text("".join((first, *lines[:-1])), encoding="utf-8")
         lines.pop()
-    return dict(_read(line) for line in lines)
+    found: Results = {}
+    for line in lines:
+        add(found, _read(line))
+    return found
 
 
 def _check(path: Path, line: str, expected: Mapping[str, Any]) -> None:
@@ -74,26 +79,55 @@ def _check(path: Path, line: str, expected: Mapping[str, Any]) -> None:
             )
 
 
-def append(path: Path, cell: Cell, outcome: Outcome) -> None:
-    """Add a finished cell."""
+def append(path: Path, task: str, found: Mapping[int, Mapping[Cell, Run]]) -> None:
+    """Add finished problems of a task, a line each."""
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"cell": asdict(cell), "outcome": asdict(outcome)}) + "\n")
+        for problem, runs in found.items():
+            rows = [[c.arm, c.temperature, c.steps, r.satisfied, r.right, r.text] for c, r in runs.items()]
+            file.write(json.dumps({"task": task, "problem": problem, "runs": rows}) + "\n")
 
 
-def _read(line: str) -> tuple[Cell, Outcome]:
+def add(results: Results, found: Mapping[int, Mapping[Cell, Run]]) -> None:
+    """Put finished problems beside those that are there."""
+    for problem, runs in found.items():
+        for cell, run in runs.items():
+            results.setdefault(cell, {})[problem] = run
+
+
+def _read(line: str) -> dict[int, dict[Cell, Run]]:
     row = json.loads(line)
-    outcome = row["outcome"]
-    lists = {name: tuple(outcome[name]) for name in ("satisfied", "right", "texts")}
-    return Cell(**row["cell"]), Outcome(seconds=outcome["seconds"], **lists)
+    runs = {Cell(row["task"], arm, temperature, steps): Run(*run) for arm, temperature, steps, *run in row["runs"]}
+    return {row["problem"]: runs}
 
 
-def rows(results: Mapping[Cell, Outcome]) -> list[dict[str, Any]]:
-    """Return a flat row for each cell: what it is, both shares with their intervals, and seconds."""
+def first(results: Results, cells: Iterable[Cell], count: int) -> Results:
+    """Return of some cells the first problems, all of which are done."""
+    return {cell: {n: results[cell][n] for n in range(count)} for cell in cells}
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """Return a flat row for each cell: what it is, how many problems, both shares with their intervals.
+
+    `right_run` and `wrong_run` number the first problem that was answered right and the first that wasn't, to be
+    opened in the debugger; null where there is none.
+    """
     found = []
-    for cell, outcome in results.items():
-        row: dict[str, Any] = asdict(cell)
+    for cell, runs in results.items():
+        row: dict[str, Any] = {**asdict(cell), "count": len(runs)}
         for name in ("satisfied", "right"):
-            interval = wilson(sum(getattr(outcome, name)), len(outcome.texts))
+            interval = wilson(sum(getattr(run, name) for run in runs.values()), len(runs))
             row |= {name: interval.share, f"{name}_low": interval.low, f"{name}_high": interval.high}
-        found.append({**row, "seconds": outcome.seconds})
+        for name, wanted in (("right_run", True), ("wrong_run", False)):
+            row[name] = next((n for n, run in runs.items() if run.right == wanted), None)
+        found.append(row)
     return found
+
+
+def broken(results: Results) -> list[str]:
+    """Name the runs that break a promise: of constrained arms, those whose text doesn't satisfy its constraint."""
+    return [
+        f"{cell.key} problem={n}: {run.text!r}"
+        for cell, runs in results.items()
+        for n, run in runs.items()
+        if cell.constrained and not run.satisfied
+    ]

@@ -1,9 +1,11 @@
-"""Run a cell: its problems step by step beside one another, with one call of the model a step."""
+"""Decode a few problems of a task in all of its cells at once: equal canvases share one call of the model.
+
+Most runs of one problem stand on a canvas that another run of it met too: arms, temperatures and numbers of steps part
+late and rarely. So a distinct canvas is answered once, beside those of the other runs that wait at the same moment.
+"""
 
 from __future__ import annotations
 
-import re
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,11 +14,12 @@ import numpy as np
 
 from engine import constraints, decode, token_automaton
 from engine.tables.cells import ARMS
+from engine.tables.oracle import satisfies
 from engine.tasks import families
 from engine.trace import Config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from engine.models import Denoiser
     from engine.tables.cells import Cell
@@ -24,48 +27,49 @@ if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
     from engine.vocabulary import Vocabulary
 
-BATCH = 256
-"""Problems that are decoded side by side."""
+
+@dataclass(frozen=True)
+class Work:
+    """Some problems of one task, and the cells that they are decoded in.
+
+    Attributes:
+        task: name of a family of problems.
+        problems: their numbers among the held-out ones; a problem's number is its seed too, in every cell.
+        cells: of that task.
+    """
+
+    task: str
+    problems: tuple[int, ...]
+    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a cell's problems came to, in their order.
+class Run:
+    """What one problem came to in one cell.
 
     Attributes:
-        satisfied: whether each text is in its constraint's language.
-        right: whether each text is a right answer, in any spelling.
-        texts: what was decoded.
-        seconds: wall clock of the cell.
+        satisfied: whether the engine and an oracle find the text in its constraint's language.
+        right: whether it is a right answer, in any spelling.
+        text: what was decoded.
     """
 
-    satisfied: tuple[bool, ...]
-    right: tuple[bool, ...]
-    texts: tuple[str, ...]
-    seconds: float
+    satisfied: bool
+    right: bool
+    text: str
 
 
-def run_cell(denoiser: Denoiser, cell: Cell) -> Outcome:
-    """Decode the problems of a cell and judge the answers; `satisfied` is what the engine and an oracle agree on.
-
-    Raises:
-        RuntimeError: they don't agree on a text, which is a bug.
-    """
-    began = time.perf_counter()
-    family = families.named(cell.task)
-    problems = family.problems(cell.count, "held_out")
-    configs = [config_of(cell, problem, seed) for seed, problem in enumerate(problems)]
-    satisfied, texts = [], []
-    for start in range(0, len(configs), BATCH):
-        for config, canvas in decoded(denoiser, configs[start : start + BATCH]):
-            accepted = _automaton(config, denoiser.vocabulary).accepts(canvas)
-            text = denoiser.vocabulary.decode(canvas)
-            if accepted and not satisfies(config, text):
-                raise RuntimeError(f"{cell.key}: {text!r} was accepted, and {config.source!r} doesn't accept it.")
-            satisfied.append(accepted)
-            texts.append(text)
-    right = tuple(family.is_right(problem, text) for problem, text in zip(problems, texts, strict=True))
-    return Outcome(tuple(satisfied), right, tuple(texts), time.perf_counter() - began)
+def solve(denoiser: Denoiser, work: Work) -> dict[int, dict[Cell, Run]]:
+    """Decode problems in all cells, and judge the answers."""
+    family = families.named(work.task)
+    problems = family.problems(max(work.problems) + 1, "held_out")
+    configs = [config_of(cell, problems[n], n) for n in work.problems for cell in work.cells]
+    found: dict[int, dict[Cell, Run]] = {n: {} for n in work.problems}
+    wanted = [(n, cell) for n in work.problems for cell in work.cells]
+    for (n, cell), config, canvas in zip(wanted, configs, decoded(denoiser, configs), strict=True):
+        text = denoiser.vocabulary.decode(canvas)
+        satisfied = _automaton(config, denoiser.vocabulary).accepts(canvas) and satisfies(config, text)
+        found[n][cell] = Run(satisfied, family.is_right(problems[n], text), text)
+    return found
 
 
 def config_of(cell: Cell, problem: Problem, seed: int) -> Config:
@@ -87,21 +91,21 @@ def config_of(cell: Cell, problem: Problem, seed: int) -> Config:
 
 
 class _Answered:
-    """A model for one run, whose answer to each step was already computed beside those of other runs."""
+    """A model for the runs of one prompt, whose answer to a canvas was already computed beside others."""
 
     def __init__(self, denoiser: Denoiser, prompt: str) -> None:
         self.name, self.vocabulary, self.facts = denoiser.name, denoiser.vocabulary, denoiser.facts
         self.encode = denoiser.encode
         self.prompt_ids = denoiser.encode_prompt(prompt)
-        self.answers: list[np.ndarray] = []
+        self.known: dict[bytes, np.ndarray] = {}
 
     def encode_prompt(self, prompt: str) -> np.ndarray:
         del prompt
         return self.prompt_ids
 
     def logits(self, prompt_ids: np.ndarray, canvas: np.ndarray, step: int) -> np.ndarray:
-        del prompt_ids, canvas, step
-        return self.answers.pop()
+        del prompt_ids, step
+        return self.known[canvas.tobytes()]
 
     def batch_logits(
         self, prompts: Sequence[np.ndarray], canvases: Sequence[np.ndarray], step: int
@@ -109,39 +113,47 @@ class _Answered:
         return [self.logits(prompt, canvas, step) for prompt, canvas in zip(prompts, canvases, strict=True)]
 
 
-def decoded(denoiser: Denoiser, configs: Sequence[Config]) -> Iterator[tuple[Config, list[int]]]:
-    """Decode side by side runs of as many steps each; yield each with its last canvas.
+def decoded(denoiser: Denoiser, configs: Sequence[Config]) -> list[list[int]]:
+    """Decode runs side by side; return their last canvases.
 
     Each run is the one that `decode.denoise` gives alone, up to what a batch changes of the model's last bits.
+
+    Args:
+        denoiser: a model whose answer doesn't depend on the step's number.
+        configs: of the runs, without guidance.
     """
-    models = [_Answered(denoiser, config.prompt) for config in configs]
-    prompts = [model.prompt_ids for model in models]
-    canvas = np.full(configs[0].length, denoiser.vocabulary.mask_id, np.int32)
-    canvases = [canvas] * len(configs)
+    models = {prompt: _Answered(denoiser, prompt) for prompt in dict.fromkeys(config.prompt for config in configs)}
     runs = [
-        decode.denoise(model, _automaton(config, denoiser.vocabulary), config)
-        for model, config in zip(models, configs, strict=True)
+        decode.denoise(models[config.prompt], _automaton(config, denoiser.vocabulary), config) for config in configs
     ]
-    for step in range(configs[0].steps):
-        answers = denoiser.batch_logits(prompts, canvases, step)
-        for model, answer in zip(models, answers, strict=True):
-            model.answers.append(answer)
-        canvases = [next(run).canvas_after for run in runs]
-    for config, last in zip(configs, canvases, strict=True):
-        yield config, last.tolist()
+    canvases = [np.full(config.length, denoiser.vocabulary.mask_id, np.int32) for config in configs]
+    for step in range(max(config.steps for config in configs)):
+        active = [n for n, config in enumerate(configs) if step < config.steps]
+        _answer(denoiser, [(models[configs[n].prompt], canvases[n]) for n in active])
+        for n in active:
+            canvases[n] = next(runs[n]).canvas_after
+    return [canvas.tolist() for canvas in canvases]
 
 
-def satisfies(config: Config, text: str) -> bool:
-    """Tell whether a text satisfies a constraint, by Python's own `re` or by comparison: not by our automata."""
-    if isinstance(config.source, str):
-        return re.fullmatch(config.source, text) is not None
-    return text in (config.source or ())
+def _answer(denoiser: Denoiser, asked: Sequence[tuple[_Answered, np.ndarray]]) -> None:
+    """Ask the model for every distinct canvas that it wasn't asked for yet."""
+    new = {
+        (id(model), key): (model, canvas, key)
+        for model, canvas in asked
+        if (key := canvas.tobytes()) not in model.known
+    }
+    if not new:
+        return
+    prompts = [model.prompt_ids for model, _, _ in new.values()]
+    answers = denoiser.batch_logits(prompts, [canvas for _, canvas, _ in new.values()], 0)
+    for (model, _, key), answer in zip(new.values(), answers, strict=True):
+        model.known[key] = answer
 
 
 def _automaton(config: Config, vocabulary: Vocabulary) -> TokenAutomaton:
     return _compiled(config.kind or "", config.source or "", vocabulary)
 
 
-@lru_cache(maxsize=BATCH)
+@lru_cache(maxsize=64)
 def _compiled(kind: str, source: str | tuple[str, ...], vocabulary: Vocabulary) -> TokenAutomaton:
     return token_automaton.compile(constraints.read(kind, source), vocabulary)
