@@ -17,6 +17,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 
 from app import endpoints, events, fields, form, running, sessions
+from app.lessons import endpoints as lessons
 from app.views import View
 from engine import constraints, remasking
 
@@ -54,7 +55,7 @@ def debugger(value: View) -> gr.HTML:
         elem_id="debugger",
         html_template='<div class="ds"></div>',  # templates hold no data
         js_on_load=ON_LOAD,
-        server_functions=list(endpoints.SERVER_FUNCTIONS),
+        server_functions=[*endpoints.SERVER_FUNCTIONS, *lessons.SERVER_FUNCTIONS],
         module=f"gradio_api/file={CLIENT / 'debugger.js'}",
         choices={"kinds": list(constraints.KINDS), "remasking": list(remasking.NAMES)},
         graphviz=f"gradio_api/file={CLIENT / 'vendor' / 'graphviz.js'}",
@@ -209,7 +210,7 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
             "max_file_size": events.UPLOAD_BYTES,
             "footer_links": ["settings"],
             "theme": theme(),
-            "css_paths": [CLIENT / "style.css"],
+            "css_paths": [CLIENT / "style.css", CLIENT / "lessons" / "lessons.css"],
             "app_kwargs": {"middleware": [Middleware(Headers)]},
             **overrides,
         }

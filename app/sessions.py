@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app import examples
+from app.lessons import recipes
+from engine.errors import InputError
 from engine.trace import Trace
 
 if TYPE_CHECKING:
@@ -124,11 +126,13 @@ class Runs:
 
 RUNS = Runs()
 """What this server holds."""
+RECIPES = Runs(max_bytes=64 << 20)
+"""Runs that their own id describes, apart, so that moving a lesson's control never pushes out what a user ran."""
 
 
 def find(run_id: object) -> Run | None:
-    """Return a run, from the store or from the gallery; None where there is none, or no longer."""
-    return RUNS.get(run_id) or _example(run_id)
+    """Return a run, from the store, from the gallery or made as its id says; None where there is none, or no longer."""
+    return RUNS.get(run_id) or _example(run_id) or RECIPES.get(run_id) or _recipe(run_id)
 
 
 def _example(run_id: object) -> Run | None:
@@ -136,3 +140,12 @@ def _example(run_id: object) -> Run | None:
         return None
     recorded = examples.load(run_id)
     return None if recorded is None else RUNS.add(recorded, None, run_id)
+
+
+def _recipe(run_id: object) -> Run | None:
+    if not isinstance(run_id, str) or not run_id.startswith(recipes.PREFIX):
+        return None
+    try:
+        return RECIPES.add(recipes.recorded(recipes.read(run_id)), None, run_id)
+    except InputError:  # who made the link learned of it then; a damaged one names no run
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import graphviz
@@ -120,6 +121,7 @@ def dot_source(header: Header, states: np.ndarray) -> str:
     return str(graph.source)
 
 
+@lru_cache(maxsize=64)
 def layout(dot_text: str, timeout_s: float = 3.0) -> str | None:
     """Return a graph laid out by the system's `dot`, as SVG.
 

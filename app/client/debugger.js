@@ -24,6 +24,30 @@ export function mount({element, props, server, watch, trigger}) {
   const search = finder.create({run: () => active(), act, go, examples: () => gallery, show: name => trigger('example', {name})});
   root.append(search.dialog);
 
+  // Lessons: fetched when they are opened, shown by the same panels.
+
+  let lessons = null;
+  async function learn(words) {
+    lessons ??= (await import('./lessons/lessons.js')).create({root, element, layout, server, parts, show, go, trigger, shown: () => shown, view: () => last});
+    await lessons.open(words);
+  }
+  // A lesson's runs are no matter of Python's until the lesson is left.
+  async function show({a, b = null, at = {}, parts: known = {}}) {
+    for (const [id, part] of Object.entries(known)) if (!runs.has(id)) runs.set(id, await Run.of(id, part, server));
+    const first = await open(a), second = await open(b);
+    if (!first) return false;
+    shown = {a, b: second ? b : null};
+    focus.side = 'a';
+    focus.node = focus.state = focus.phase = null;
+    Object.assign(focus, at);
+    layout.frames.against.element.hidden = !second;
+    changed = true;
+    settle();
+    cancelAnimationFrame(frame);
+    paint();
+    return true;
+  }
+
   // Focus
 
   const get = side => runs.get(shown[side]) ?? null;
@@ -80,7 +104,7 @@ export function mount({element, props, server, watch, trigger}) {
   function draw(rested) {
     const run = active(), step = Math.min(focus.step, run.last), detail = run.detail(step);
     // Measured only when something else than the focus changed: reading a width in between would force a layout.
-    if (changed) widths = {left: wide(parts.tree.element, 'tree', 'map', 'trellis'), right: wide(parts.inspector.element, 'against')};
+    if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against')};
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, node: focus.node, phase: focus.phase,
       state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};
     if (view.node > run.length) view.node = null;
@@ -108,7 +132,8 @@ export function mount({element, props, server, watch, trigger}) {
   }
 
   // A panel that fills the page has more room than its column.
-  function wide(node, ...names) {
+  function wide(panels, ...names) {
+    const node = panels.map(panel => panel.element).find(element => element.clientWidth) ?? panels[0].element;
     const large = root.querySelector('.ds-panel.large');
     const fills = large && names.some(name => large.classList.contains(`ds-${name}`));
     return Math.floor(fills ? large.clientWidth - 32 : node.clientWidth || node.parentElement.clientWidth);
@@ -135,15 +160,17 @@ export function mount({element, props, server, watch, trigger}) {
 
   // The address holds the focus; where it came to rest is a place to go back to.
   function remember() {
-    const words = focusWords.write(shown, focus);
+    const words = lessons?.words(focus) ?? focusWords.write(shown, focus);
     if (words === location.hash) return;
-    const away = following || !location.hash || !element.dataset.ready;
+    const away = lessons?.active || following || !location.hash || !element.dataset.ready;
     history[away ? 'replaceState' : 'pushState'](history.state, '', words);
   }
   addEventListener('popstate', () => { if (element.isConnected) recall(); });
 
   async function recall() {
     const words = focusWords.read(location.hash);
+    if (words.lesson) return learn(words);
+    lessons?.close();
     if (words.a && (words.a !== shown.a || (words.b ?? null) !== shown.b)) {
       if (!await open(words.a)) return gone(words.a);
       await want_(words);
@@ -209,6 +236,7 @@ export function mount({element, props, server, watch, trigger}) {
 
   async function take(value) {
     const fresh = value.serial !== serial;
+    if (fresh && serial !== null) lessons?.close();   // Python shows something else now
     serial = value.serial;
     if (fresh && value.message) layout.say(value.message);
     else if (fresh && value.running && value.running !== take.running) alarm.hidden = true;
@@ -275,7 +303,7 @@ export function mount({element, props, server, watch, trigger}) {
     fork: () => last && !props.offline && layout.fork.open(viewNow()), resume: run => !resume.hidden && trigger('go_on', {run: run.id}), side: () => get('b') && go({side: focus.side === 'a' ? 'b' : 'a'}),
     metric() { const names = Object.keys(QUANTITIES); go({metric: names[(names.indexOf(focus.metric) + 1) % names.length]}); },
     save: () => trigger('save', {side: focus.side})};
-  const always = {gallery: () => !props.offline && layout.openGallery(gallery), palette: () => search.open(), help: () => layout.help.showModal()};
+  const always = {lessons: () => !props.offline && (lessons?.active ? lessons.leave() : learn({})), lessonOn: () => lessons?.turn(1), lessonBack: () => lessons?.turn(-1), gallery: () => !props.offline && layout.openGallery(gallery), palette: () => search.open(), help: () => layout.help.showModal()};
   // The focus may have moved since the last frame.
   function viewNow() { const run = active(), step = Math.min(focus.step, run.last); return {...last, run, step, position: focus.position, detail: run.detail(step)}; }
   function act(name) {
@@ -317,7 +345,8 @@ export function mount({element, props, server, watch, trigger}) {
     const words = focusWords.read(location.hash);
     await sync();
     watch('value', sync);
-    if (words.a) {
+    if (words.lesson) await learn(words);
+    else if (words.a) {
       if (words.a !== shown.a || (words.b ?? null) !== shown.b) {
         if (await open(words.a)) await want_(words);
         else gone(words.a);

@@ -16,5 +16,5 @@ export function write(shown, focus) {
 export function read(hash) {
   const words = new URLSearchParams(hash.slice(1));
   const whole = name => words.has(name) && /^\d{1,9}$/.test(words.get(name)) ? Number(words.get(name)) : null;
-  return {a: words.get('a') || null, b: words.get('b') || null, focus: {step: whole('step') ?? 0, position: whole('pos') ?? 0, node: whole('node'), state: whole('state'), phase: words.get('phase'), side: words.get('side') === 'b' ? 'b' : 'a', metric: words.get('map')}};
+  return {lesson: words.get('lesson'), controls: words, a: words.get('a') || null, b: words.get('b') || null, focus: {step: whole('step') ?? 0, position: whole('pos') ?? 0, node: whole('node'), state: whole('state'), phase: words.get('phase'), side: words.get('side') === 'b' ? 'b' : 'a', metric: words.get('map')}};
 }

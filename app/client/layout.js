@@ -33,7 +33,7 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   const resume = button('▶ Go on', 'Let this run go on behind its last step (g)', () => act('resume'), {hidden: true, 'data-online': ''});
   const status = el('span', {class: 'ds-status', role: 'status'});
   const bar = el('div', {class: 'ds-bar'}, el('span', {class: 'ds-badge', text: 'A'}), pick.a, el('span', {class: 'ds-badge b', text: 'B'}), pick.b, status, stop, resume, el('span', {class: 'ds-grow'}),
-    button('Fork…', 'Change something at this step and position (e)', () => act('fork'), {'data-online': ''}), button('Examples', 'Recorded runs (x)', () => act('gallery'), {'data-online': ''}), button('Find', 'A token, a position, a step, a command (/)', () => act('palette')),
+    button('Fork…', 'Change something at this step and position (e)', () => act('fork'), {'data-online': ''}), button('Lessons', 'Why the constraint works, step by step (l)', () => act('lessons'), {'data-online': ''}), button('Examples', 'Recorded runs (x)', () => act('gallery'), {'data-online': ''}), button('Find', 'A token, a position, a step, a command (/)', () => act('palette')),
     button('Save', 'Save the run as a trace file', () => act('save'), {'data-online': ''}), button('?', 'Keys (?)', () => act('help'), {'aria-label': 'Keys'}));
   const alarm = el('div', {class: 'ds-message', role: 'alert', hidden: true}), live = el('p', {class: 'ds-live', 'aria-live': 'polite'}), configuration = el('p', {class: 'ds-config'});
   const frames = {};

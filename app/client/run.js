@@ -26,6 +26,15 @@ export class Run {
     return run;
   }
 
+  // A small run whose parts came all at once.
+  static async of(id, {head, steps, detail, window}, server) {
+    const run = new Run(id, head, await unpack(head), server);
+    await run.append(steps);
+    await run.keep(detail);
+    run.windows.set(0, window);
+    return run;
+  }
+
   constructor(id, head, arrays, server) {
     Object.assign(this, {id, server, head, config: head.config, status: head.status});
     this.length = head.config.length;
@@ -138,13 +147,17 @@ export class Run {
         while (count < most && first + count < this.count && !this.details[first + count]) count++;
         const part = await this.server.get_detail({run: this.id, first, count});
         if (part.error) break;
-        this.detailBytes += part.data.length;
-        const arrays = await unpack(part);
-        this.learn(part);
-        for (let k = 0; k < part.count; k++) this.details[first + k] = new Detail(this, first + k, arrays, k);
+        await this.keep(part);
         ready(first, part.count);
       }
     } finally { this.fetching = false; }
+  }
+
+  async keep(part) {
+    this.detailBytes += part.data.length;
+    const arrays = await unpack(part);
+    this.learn(part);
+    for (let k = 0; k < part.count; k++) this.details[part.first + k] = new Detail(this, part.first + k, arrays, k);
   }
 
   nextMissing(focus) {

@@ -54,7 +54,7 @@ class Denoiser(Protocol):
 
 
 def load(name: str, options: Options = DEFAULT, progress: Callable[[int, int], None] | None = None) -> Denoiser:
-    """Load a model by name: `embedded`, a folder, an id on the hub, or `table:FILE`.
+    """Load a model by name: `embedded`, a folder, an id on the hub, `table:FILE`, or `table:{…}` with the JSON itself.
 
     Args:
         name: as above.
@@ -67,7 +67,8 @@ def load(name: str, options: Options = DEFAULT, progress: Callable[[int, int], N
     if name.startswith("table:"):
         from engine.models import table
 
-        return table.load(Path(name.removeprefix("table:")))
+        written = name.removeprefix("table:")
+        return table.parse(written, "the typed mean field") if written.startswith("{") else table.load(Path(written))
     # torch and transformers take seconds to import; a typed-in mean field needs neither.
     from engine.models import embedded
 

@@ -5,7 +5,7 @@ import {el} from '../draw.js';
 export function create(go, tip, graphvizURL, light) {
   const source = el('code', {class: 'ds-source', tabindex: 0, role: 'region', 'aria-label': 'Source of the constraint'}), scroll = el('div', {class: 'ds-graph', tabindex: 0, role: 'img', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'});
   const element = el('div', {}, source, scroll, note);
-  let shown = null, fresh = false, nodes = new Map(), edges = new Map(), marked = [], asked = null, last = null, segments = [], written = null, marks = null;
+  let shown = null, fresh = false, nodes = new Map(), edges = new Map(), marked = [], asked = null, last = null, segments = [], written = null, marks = null, inserted = null;
 
   // Only when the server has no `dot`: the same DOT, laid out off the main thread.
   let worker = null;
@@ -35,8 +35,8 @@ export function create(go, tip, graphvizURL, light) {
     graph.removeAttribute('width');
     graph.removeAttribute('height');
     // As large as fits, down to four fifths; what is larger scrolls.
-    const room = scroll.clientWidth / width;
-    graph.style.width = `${Math.round(width * (room > 0.8 ? Math.min(1.25, room) : 1.1))}px`;
+    const room = scroll.clientWidth / width, most = scroll.closest('.learning') ? 2 : 1.25;
+    graph.style.width = `${Math.round(width * (room > 0.8 ? Math.min(most, room) : 1.1))}px`;
     graph.style.aspectRatio = `${width} / ${height}`;
     scroll.replaceChildren(graph);
     fresh = true;
@@ -60,7 +60,9 @@ export function create(go, tip, graphvizURL, light) {
     part.svg ??= await layout(part.dot);
     if (asked !== key) return;
     shown = {run, key, states: new Set(part.states)};
-    if (part.svg) insert(part.svg); else { scroll.replaceChildren(); note.textContent = 'This graph takes too long to lay out; the trellis shows the same states.'; }
+    // Runs of a lesson share one automaton; its graph stays where it is.
+    if (part.svg && part.svg === inserted) fresh = true;
+    else if (part.svg) insert(inserted = part.svg); else { scroll.replaceChildren(); note.textContent = 'This graph takes too long to lay out; the trellis shows the same states.'; }
     again();
   }
 

@@ -89,5 +89,7 @@ export function create(go, server) {
     const {position, token_id: ids, expected, observed, low, high} = answer.cells;
     return {head: ['position', 'token', 'exact', 'drawn', 'low', 'high'], body: Array.from(position, (at, k) => [at, name(run, ids[k]), expected[k], observed[k], low[k], high[k]])};
   }
-  return {element, update, rows};
+  // What a lesson shows, it measures by itself.
+  const ask_ = () => now && !ask.disabled && !known.has(keyOf(now)) && measure();
+  return {element, update, rows, measure: ask_};
 }

@@ -44,6 +44,7 @@ export function create(go, point) {
       s.chips.push(chip);
       s.grid.append(chip);
     }
+    s.grid.classList.toggle('few', run.length <= 16);
     s.note.textContent = view.compare ? differences(run, s.name === 'a' ? view.b : view.a) : '';
     const t = Math.min(step, run.last), rows = {canvas: run.row('canvas', t), drawn: run.row('drawn', t), committed: run.row('committed', t)};
     for (let i = 0; i < run.length; i++) {

@@ -1,0 +1,222 @@
+// The lessons: words beside the debugger's own panels. A lesson chooses panels, shows runs of the engine, and hands the rest to the page.
+
+import {el} from '../draw.js';
+import {inline, paragraphs, fill, formula, written} from './text.js';
+import * as controlOf from './controls.js';
+import * as bets from './bet.js';
+import * as store from './store.js';
+
+const SETTLE_MS = 350;   // until what is slower than the eye, a thousand draws, is asked for
+
+export function create(page) {
+  const {root, layout, server, parts, go, trigger} = page;
+  const head = el('header', {class: 'ds-lesson-head'}), text = el('article', {class: 'ds-lesson'}), more = el('div', {class: 'ds-lesson more'});
+  let book = null, lesson = null, settings = {}, fields = [], bet = null, asking = false, again = false, settle = 0, about = null;
+
+  const link = name => `#lesson=${encodeURIComponent(name)}`;
+  const word = (term, shown) => el('a', {class: 'ds-term', href: `#lesson=glossary&word=${encodeURIComponent(term)}`, title: book.glossary[term] ?? '', text: shown});
+
+  async function open(words) {
+    book ??= await server.get_lessons({});
+    const asked = words.lesson ?? store.get('last') ?? book.lessons[0].name;
+    enter();
+    if (asked === 'glossary') return glossary(words.controls?.get('word'));
+    const found = book.lessons.find(one => one.name === asked);
+    if (!found) return missing(asked);
+    const same = lesson === found;
+    lesson = found;
+    settings = Object.fromEntries(lesson.controls.map(control => [control.name, controlOf.meant(control, words.controls?.get(control.name))]));
+    if (same && words.controls) { fields.forEach((field, k) => field.set(settings[lesson.controls[k].name])); return ask(); }
+    store.set('last', lesson.name);
+    write();
+    address('pushState');
+    await ask(true);
+  }
+
+  // The page makes room: words on the left, the chosen panels on the right.
+  function enter() {
+    if (root.classList.contains('learning')) return;
+    root.classList.add('learning');
+    root.classList.toggle('large-type', store.get('large'));
+    layout.main.before(head, text, more);
+    document.querySelector('.sidebar.open .toggle-button')?.click();
+  }
+
+  function close() {
+    if (!root.classList.contains('learning')) return;
+    root.classList.remove('learning', 'large-type');
+    root.removeAttribute('data-lesson');
+    for (const part of [head, text, more]) part.remove();
+    for (const panel of Object.values(layout.frames)) panel.element.classList.remove('ds-off');
+    lesson = null;
+    go({redraw: true});
+  }
+
+  // To the debugger, with what was shown; Python is told, so that runs beside it and forks know it.
+  function leave() {
+    const {a, b} = page.shown();
+    close();
+    history.pushState(history.state, '', location.pathname + location.search);
+    trigger('choose', {a, b});
+    if (innerWidth >= 900) document.querySelector('.sidebar:not(.open) .toggle-button')?.click();
+  }
+
+  function panels(names) {
+    for (const [name, panel] of Object.entries(layout.frames)) panel.element.classList.toggle('ds-off', !names.includes(name));
+    root.classList.toggle('no-steps', !names.includes('steps'));
+  }
+
+  function write() {
+    root.dataset.lesson = lesson.name;
+    panels(lesson.panels);
+    heading(lesson.name);
+    const title = el('h2', {class: 'ds-lesson-title', tabindex: -1}, el('span', {class: 'ds-lesson-number', text: lesson.name}), lesson.title);
+    about = el('p', {class: 'ds-said', role: 'status'});
+    fields = lesson.controls.map(control => controlOf.create(control, settings[control.name], value => { settings[control.name] = value; address('replaceState'); ask(); }));
+    const reset = fields.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'Reset', onclick: restart})] : [];
+    text.replaceChildren(title, ...paragraphs(lesson.text, word), ...fields.length ? [el('div', {class: 'ds-controls-box'}, ...fields.map(field => field.element), about, ...reset)] : [about]);
+    const numbers = el('details', {class: 'ds-again'}, el('summary', {text: 'Again with numbers'}), ...paragraphs(lesson.again, word));
+    const table = lesson.bars.rows ? [bars(lesson.bars)] : [], after = lesson.bars.after;
+    bet = lesson.bet.question ? bets.create(lesson, word, settled, after ? table : []) : null;
+    more.replaceChildren(...after ? [] : table, ...lesson.formula ? [el('div', {class: 'ds-formula', tabindex: 0, role: 'group', 'aria-label': 'Formula'}, formula(lesson.formula))] : [], ...bet ? [bet.element] : [], ...lesson.again ? [numbers] : [], turning());
+    firstUse();
+    title.focus({preventScroll: true});
+    scrollTo({top: 0});
+  }
+
+  // A word is a link where it is first used on the page, and plain after that.
+  function firstUse() {
+    const seen = new Set();
+    for (const a of [...text.querySelectorAll('.ds-term'), ...more.querySelectorAll('.ds-term')]) {
+      const name = a.getAttribute('href');
+      if (seen.has(name)) a.replaceWith(a.textContent); else seen.add(name);
+    }
+  }
+
+  function restart() {
+    settings = Object.fromEntries(lesson.controls.map(control => [control.name, control.value]));
+    fields.forEach((field, k) => field.set(settings[lesson.controls[k].name]));
+    address('replaceState');
+    ask();
+  }
+
+  // After a reveal the figure shows what was bet on.
+  function settled() {
+    const change = {...lesson.bet.at, ...lesson.bet.shows};
+    settings = {...settings, ...change};
+    fields.forEach((field, k) => field.set(settings[lesson.controls[k].name]));
+    heading(lesson.name);
+    fillAll();
+    address('replaceState');
+    if (Object.keys(change).length) ask();
+    bet.reveal.scrollIntoView({block: 'nearest'});
+  }
+
+  // One request at a time; what was moved meanwhile is asked for afterwards, and only its last place.
+  let numbers = {}, ofBet = {};
+  async function ask(first = false) {
+    root.removeAttribute('data-ready-for');
+    if (asking) { again = true; return; }
+    asking = true;
+    const began = performance.now();
+    try {
+      do {
+        again = false;
+        const asked = lesson, answer = await server.get_scene({lesson: asked.name, controls: settings});
+        if (lesson !== asked) { again = lesson !== null; continue; }
+        if (again && !first) continue;
+        if (answer.error) { said(answer.problem ? `${answer.problem} ${answer.remedy}` : 'The lesson could not be read.', true); continue; }
+        ({numbers, bet: ofBet} = answer);
+        fillAll();
+        said(answer.said, false);
+        await page.show({a: answer.runs[0], b: answer.runs[1] ?? null, parts: answer.parts, at: {...first ? {step: 0, position: 0, ...asked.at} : {}, ...answer.at}});
+        if (bet?.know(ofBet) && first) fillAll();
+      } while (again);
+    } finally { asking = false; }
+    root.dataset.reacted = (performance.now() - began).toFixed(1);
+    root.dataset.readyFor = lesson?.name ?? '';
+    clearTimeout(settle);
+    settle = setTimeout(() => { if (lesson?.panels.includes('exact')) parts.exact.measure(); }, SETTLE_MS);
+  }
+
+  function said(words, wrong) {
+    about.textContent = words ?? '';
+    about.classList.toggle('wrong', wrong);
+  }
+
+  function fillAll() { for (const part of [text, more]) { fill(part, numbers, ofBet); for (const bar of part.querySelectorAll('[data-bar]')) bar.style.width = `${100 * (numbers[bar.dataset.bar] ?? 0)}%`; } }
+
+  function bars({rows, columns}) {
+    const cell = (row, {prefix, tone}) => el('td', {}, el('i', {class: `ds-bar-fill ${tone}`, 'data-bar': `${prefix} ${row}`}), el('data', {class: `ds-number ${tone}`, 'data-name': `${prefix} ${row}`}));
+    return el('table', {class: 'ds-bars'}, el('thead', {}, el('tr', {}, el('th', {scope: 'col', text: 'text'}), ...columns.map(({label}) => el('th', {scope: 'col', text: label})))),
+      el('tbody', {}, ...rows.map(row => el('tr', {}, el('th', {scope: 'row'}, el('code', {text: row})), ...columns.map(column => cell(row, column))))));
+  }
+
+  // Around the lesson
+
+  function heading(current) {
+    const step = ({name, title}) => el('li', {}, el('a', {href: link(name), title: `${title}${store.isDone(name) ? ', done' : ''}`, 'aria-label': `Lesson ${name}: ${title}${store.isDone(name) ? ', done' : ''}`, 'aria-current': name === current ? 'step' : null, class: store.isDone(name) ? 'done' : '', text: name}));
+    const large = el('button', {type: 'button', class: 'ds-button', 'aria-pressed': String(Boolean(store.get('large'))), title: 'Large type, for a projector; Page Down and Page Up then turn the lessons', text: 'Large type', onclick: enlarge});
+    head.replaceChildren(el('nav', {'aria-label': 'Lessons'}, el('ol', {class: 'ds-lesson-steps'}, ...book.lessons.map(step))), el('a', {class: 'ds-glossary-link', href: link('glossary'), 'aria-current': current === 'glossary' ? 'page' : null, text: 'Glossary'}), el('span', {class: 'ds-grow'}), large,
+      el('button', {type: 'button', class: 'ds-button', title: 'Leave the lessons (l)', text: 'Debugger', onclick: leave}));
+  }
+
+  function enlarge() {
+    store.set('large', !store.get('large'));
+    root.classList.toggle('large-type', store.get('large'));
+    heading(lesson?.name ?? 'glossary');
+    go({redraw: true});
+  }
+  addEventListener('keydown', event => {
+    if (!root.classList.contains('large-type') || !['PageDown', 'PageUp'].includes(event.code) || document.querySelector('dialog[open]')) return;
+    event.preventDefault();   // what a presenter's clicker sends
+    turn(event.code === 'PageDown' ? 1 : -1);
+  });
+
+  const neighbour = by => book.lessons[book.lessons.indexOf(lesson) + by];
+  function turning() {
+    const button = (by, label) => { const to = neighbour(by); return to ? [el('a', {class: `ds-turn ${by > 0 ? 'on' : 'back'}`, href: link(to.name)}, el('span', {text: label}), el('b', {text: to.title}))] : []; };
+    return el('nav', {class: 'ds-turns', 'aria-label': 'Neighbouring lessons'}, ...button(-1, '← Back ( , )'), ...button(1, 'Next ( . ) →'));
+  }
+  function turn(by) {
+    if (!lesson) return;
+    const to = neighbour(by);
+    if (by > 0 && !lesson.bet.question) store.finish(lesson.name);
+    if (to) location.hash = link(to.name);
+  }
+
+  function plain(title, ...content) {
+    lesson = bet = null;
+    root.dataset.lesson = 'plain';
+    panels([]);
+    text.replaceChildren(el('h2', {class: 'ds-lesson-title', tabindex: -1, text: title}), ...content);
+    more.replaceChildren();
+    text.querySelector('h2').focus({preventScroll: true});
+  }
+
+  function missing(name) {
+    heading(null);
+    plain('There is no such lesson', el('p', {class: 'ds-said wrong', role: 'alert', text: `The link names the lesson “${String(name).slice(0, 40)}”, and there is none. Choose one of these.`}),
+      el('ul', {class: 'ds-contents'}, ...book.lessons.map(one => el('li', {}, el('a', {href: link(one.name)}, `${one.name} · ${one.title}`)))));
+  }
+
+  function glossary(chosen) {
+    const back = store.get('last');
+    heading('glossary');
+    plain('Glossary', ...back ? [el('p', {}, el('a', {href: link(back), text: `Back to lesson ${back}`}))] : [],
+      el('dl', {class: 'ds-words'}, ...Object.entries(book.glossary).flatMap(([term, what]) => [el('dt', {id: `ds-word-${term.replaceAll(' ', '-')}`, class: term === chosen ? 'chosen' : '', text: term}), el('dd', {text: what})])));
+    if (chosen) root.querySelector('.ds-words .chosen')?.scrollIntoView({block: 'center'});
+  }
+
+  // The address: the lesson and what its controls stand at, where that is not where they stood first.
+  function words(focus) {
+    if (!root.classList.contains('learning')) return null;
+    if (!lesson) return location.hash;
+    const said = new URLSearchParams({lesson: lesson.name});
+    for (const {name, value} of lesson.controls) if (settings[name] !== value) said.set(name, settings[name]);
+    return `#${said}`;
+  }
+  function address(how) { const to = words(); if (to !== location.hash) history[how](history.state, '', to); }
+
+  return {open, close, leave, turn, words, get active() { return root.classList.contains('learning'); }};
+}

@@ -1,0 +1,180 @@
+"""The lessons: every number on them is the engine's, and the engine's is the right one."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app import sessions
+from app.lessons import endpoints, recipes, scenes, texts
+from engine.errors import ConfigError, InputError
+from tests import oracle
+
+LESSONS = {lesson.name: lesson for lesson in texts.lessons()}
+P = (0.05, 0.35, 0.5, 0.9, 0.95)
+
+
+def numbers(scene: str, **controls: Any) -> dict[str, Any]:
+    return dict(scenes.SCENES[scene](controls).numbers)
+
+
+def enumerated(config: Any) -> oracle.Oracle:
+    """Every accepted text of a recipe, with its probability."""
+    trace = recipes.recorded(config)
+    head, record = trace.header, trace.steps[0]
+    logits = np.zeros((config.length, head.vocabulary.size))
+    logits[record.canvas == head.vocabulary.mask_id] = record.log_mean_field
+    return oracle.enumerate_all(logits, record.canvas, head.vocabulary.mask_id, head.automaton)
+
+
+def test_the_numbers_of_the_first_lessons_are_these() -> None:
+    at_nine = numbers("marginals", p=0.9, how="together")
+    assert at_nine["z"] == pytest.approx(0.19, abs=1e-9)
+    assert round(at_nine["q dot"], 3) == 0.474
+    assert round(at_nine["q digit"], 3) == 0.053
+    assert round(100 * at_nine["wrong"], 1) == 22.4
+    assert round(100 * at_nine["wrong at half"], 1) == 11.1
+    assert 24 < 100 * at_nine["wrong at most"] < 25
+    assert at_nine["favourites"] == ".."
+    assert numbers("model", p=0.5)["z"] == pytest.approx(0.75, abs=1e-9)
+    assert [numbers("midpoints", length=8)[f"rounds {n}"] for n in (8, 64, 256)] == [3, 6, 8]
+    assert [numbers("walk", text="3.")[name] for name in ("good", "all")] == [120, 121]
+
+
+@pytest.mark.parametrize("p", P)
+def test_marginals_and_z_are_those_of_listing_all_texts(p: float) -> None:
+    truth, found = enumerated(scenes.reals(p)), numbers("marginals", p=p, how="apart")
+    assert found["z"] == pytest.approx(math.exp(truth.log_partition), rel=1e-6)
+    q = np.exp(truth.log_marginals())
+    assert [found["q dot"], found["q digit"]] == pytest.approx([q[0, -1], q[0, 0]], rel=1e-5)
+    assert found["wrong"] == pytest.approx(q[0, -1] * q[1, -1], rel=1e-5)
+    text = {"d": [*"0123456789"], ".": ["."]}
+    for shape in scenes.SHAPES:
+        ids = [tuple(scenes.SYMBOLS.index(c) for c in pair) for pair in itertools.product(*(text[c] for c in shape))]
+        chance = dict(zip(truth.sequences, truth.probabilities, strict=True))
+        assert found[f"joint {shape}"] == pytest.approx(sum(chance.get(x, 0.0) for x in ids), abs=1e-6)
+        z = scenes.partition(recipes.config(re.escape(shape).replace("d", "[0-9]"), scenes.reals(p).model, 2))
+        assert found[f"free {shape}"] == pytest.approx(z, rel=1e-6), "the engine's Z of the shape alone"
+
+
+@pytest.mark.parametrize("p", P)
+def test_the_first_character_decides_what_is_left_of_the_second(p: float) -> None:
+    found = numbers("memory", p=p, first="")
+    for name, config in (("after dot", scenes.pinned(p, ".")), ("after digit", scenes.pinned(p, "3"))):
+        assert found[name] == pytest.approx(np.exp(enumerated(config).log_marginals())[1, -1], abs=1e-6)
+    assert found["after dot"] == 0.0, "impossible, not improbable"
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 8])
+def test_messages_multiply_to_the_same_z_at_every_boundary(length: int) -> None:
+    found = numbers("meet", p=0.9, length=length)
+    for boundary in range(length + 1):
+        assert found[f"sum {boundary}"] == pytest.approx(found["z"], rel=1e-6)
+    if length <= 4:
+        assert found["log z"] == pytest.approx(enumerated(scenes.reals(0.9, length)).log_partition, abs=1e-6)
+
+
+@pytest.mark.parametrize("length", [8, 64, 256])
+def test_tree_and_chain_give_a_path_the_same_probability(length: int) -> None:
+    found = numbers("midpoints", length=length)
+    assert found["by tree"] == pytest.approx(found["by chain"], abs=1e-5)
+    assert found["rounds"] == math.ceil(math.log2(length))
+
+
+def test_a_recipe_is_its_own_address() -> None:
+    config = scenes.reals(0.9, 3, sampler="chain", seed=5, pins=((1, 10),))
+    assert recipes.read(recipes.write(config)) == config
+    run = sessions.find(recipes.write(config))
+    assert run is not None
+    assert run.header.config == config
+    assert run.run_id not in [kept.run_id for kept in sessions.RUNS._runs.values()]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"model": "embedded"}, {"model": "table:assets/tables/time.json"}, {"length": 100_000}, {"steps": 65}],
+)
+def test_a_recipe_asks_for_no_files_no_models_and_no_large_runs(changes: dict[str, Any]) -> None:
+    config = dataclasses.replace(scenes.reals(0.5), **changes)
+    with pytest.raises(ConfigError, match="damaged"):
+        recipes.read(recipes.write(config))
+    assert sessions.find(recipes.write(config)) is None
+
+
+@pytest.mark.parametrize(
+    "run_id", ["recipe:", "recipe:!!", "recipe:AAAA", "recipe:" + "A" * 20_000, "recipe:eJyrVgIAALUAcw"]
+)
+def test_a_damaged_address_is_no_run_and_no_crash(run_id: str) -> None:
+    with pytest.raises(InputError):
+        recipes.read(run_id)
+    assert sessions.find(run_id) is None
+
+
+@pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS.keys())
+def test_a_lesson_has_what_it_names(lesson: texts.Lesson) -> None:
+    answer = endpoints.get_scene({"lesson": lesson.name})
+    assert "error" not in answer, answer
+    written = [lesson.text, lesson.reveal, lesson.again, lesson.bet.get("question", "")]
+    for text in written:
+        for name in re.findall(r"\{([^}%]+)%?\}", text):
+            known = answer["bet"] if name.startswith("bet.") else answer["numbers"]
+            assert name.removeprefix("bet.") in known, name
+        for word in re.findall(r"\[\[([^\]|]+)", text):
+            assert word in texts.glossary(), word
+    for column in lesson.bars.get("columns", ()):
+        assert {f"{column['prefix']} {row}" for row in lesson.bars["rows"]} <= answer["numbers"].keys()
+    if lesson.bet:
+        assert lesson.bet["answer"] in answer["bet"]
+        assert lesson.reveal
+        assert lesson.again
+    if lesson.formula:
+        assert ElementTree.fromstring(lesson.formula).tag == "math"
+    for choice in lesson.bet.get("options", ()):
+        assert isinstance(choice, str)
+    json.dumps(answer)  # no infinity, no array
+
+
+def test_the_right_choice_of_a_bet_is_among_its_options() -> None:
+    for lesson in LESSONS.values():
+        if lesson.bet.get("kind") == "choice":
+            assert (
+                str(endpoints.get_scene({"lesson": lesson.name})["bet"][lesson.bet["answer"]]) in lesson.bet["options"]
+            )
+
+
+def test_a_word_of_the_glossary_is_one_line() -> None:
+    for meaning in texts.glossary().values():
+        assert "\n" not in meaning
+        assert meaning.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("lesson", "controls", "said"),
+    [
+        ("1", {"text": "3x"}, "'x' is not in the alphabet"),
+        ("1", {"text": ""}, "0 characters"),
+        ("1", {"text": "1" * 13}, "13 characters"),
+        ("2", {"p": 2}, "probability is 2"),
+        ("2", {"p": "much"}, "'much'"),
+        ("3", {"how": "badly"}, "no choice 'badly'"),
+    ],
+)
+def test_what_a_control_cannot_mean_is_said(lesson: str, controls: dict[str, Any], said: str) -> None:
+    answer = endpoints.get_scene({"lesson": lesson, "controls": controls})
+    assert answer["error"] == "mistake"
+    assert said in answer["problem"]
+    assert answer["remedy"]
+
+
+@pytest.mark.parametrize("asked", [None, 3, {}, {"lesson": "77"}, {"lesson": ["1"]}, {"lesson": "1", "controls": 5}])
+def test_a_question_from_anyone_gets_an_answer(asked: object) -> None:
+    answer = endpoints.get_scene(asked)
+    assert "runs" in answer or answer["error"] == "no such lesson"
