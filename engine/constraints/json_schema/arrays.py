@@ -38,7 +38,7 @@ def free(layout: Layout, item: Pattern | None, origin: Origin) -> Pattern:
 def pattern(writer: Writer, shape: Array, path: tuple[Goal, ...]) -> Pattern | None:
     """Return the texts of the arrays of a shape; None where there is none."""
     shape = _countable(writer, shape)
-    listed = _finite(writer, shape) if shape.unique is not None and (shape.most is None or shape.most > 1) else []
+    listed = _finite(writer, shape) if shape.unique is not None else []
     if listed is None:
         _tell_unique(writer, shape)
         shape = replace(shape, unique=None)

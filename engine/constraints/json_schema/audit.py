@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.constraints.json_schema import combination
+from engine.constraints.json_schema import combination, edits
 from engine.constraints.json_schema.document import child, repeated_names
-from engine.constraints.json_schema.references import ANNOTATIONS, allows
+from engine.constraints.json_schema.references import ANNOTATIONS, allows, draft_uri
 from engine.constraints.json_schema.values import Goal
 from engine.errors import Finding
 
 if TYPE_CHECKING:
     from engine.constraints.json_schema import Options
     from engine.constraints.json_schema.expansion import Expansion
-    from engine.constraints.json_schema.references import Place
+    from engine.constraints.json_schema.references import Place, Schemas
     from engine.constraints.json_schema.report import Report
     from engine.constraints.json_schema.writing import Writer
 
@@ -30,12 +30,27 @@ def tell(report: Report, writer: Writer, options: Options, *, empty: bool) -> No
     """Add the findings on a schema that has been written; `empty` says that it came out as nothing."""
     for finding in repeated_names(report.document):
         report.add(finding)
+    _tell_draft(report, writer.expansion.schemas)
     _tell_empty(report, writer, whole=empty)
     _tell_defaults(report)
     if merged := list(writer.expansion.merged):
         combination.tell_overlap(report, merged, "the schema has too many places for that")
     _tell_depths(report, writer)
     _tell_policies(report, writer, options)
+
+
+def _tell_draft(report: Report, schemas: Schemas) -> None:
+    if schemas.known:
+        return
+    pointer = child("", "$schema")
+    report.told(
+        "draft-unknown",
+        pointer,
+        f"The draft that '$schema' names is not known, so the schema is read as one of draft {schemas.draft_name}.",
+        "Name one of the drafts 4, 6, 7, 2019-09 and 2020-12.",
+        severity="warning",
+        edits=(edits.drafted(report.document, draft_uri(schemas.draft)),),
+    )
 
 
 def _tell_depths(report: Report, writer: Writer) -> None:

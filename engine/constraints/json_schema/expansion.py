@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from engine.constraints.json_schema import combination, formats, numbers, patterns, texts, unevaluated
+from engine.constraints.json_schema import combination, dialect, formats, numbers, patterns, texts, unevaluated
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.values import (
     FALSE,
@@ -206,6 +206,7 @@ class Expansion:
 
     def _schema(self, place: Place) -> Values:
         schema = place.schema
+        dialect.tell(self.report, self.schemas, place)
         if "$ref" in schema and self.schemas.draft <= 7:  # it hides what stands beside it
             return self.values(self.schemas.referred(place, "$ref"))
         found = self._typed(place)
@@ -401,11 +402,9 @@ class Expansion:
 
     def _contains(self, place: Place) -> tuple[Contains, ...]:
         schema = place.schema
-        if "contains" not in schema or self.schemas.draft < 6:
+        if "contains" not in schema:
             return ()
         least, most = schema.get("minContains", 1), schema.get("maxContains")
-        if self.schemas.draft < 2019:
-            least, most = 1, None
         return (Contains(self.schemas.sub(place, "contains"), 0, int(least), int(most) if most is not None else None),)
 
     # Objects.

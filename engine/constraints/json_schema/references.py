@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jsonschema import validators
@@ -20,7 +20,6 @@ from engine.errors import NotRegularError, PatternSyntaxError
 if TYPE_CHECKING:
     from referencing import Specification
     from referencing._core import Resolver
-
 _DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
     "https://json-schema.org/draft/2020-12/schema": (2020, DRAFT202012),
     "https://json-schema.org/draft/2019-09/schema": (2019, DRAFT201909),
@@ -36,6 +35,21 @@ ANNOTATIONS = frozenset({
 })  # fmt: skip
 """Keywords that say nothing about which values are valid."""
 
+SINCE = {
+    "const": 6, "contains": 6, "propertyNames": 6, "if": 7, "then": 7, "else": 7,
+    "minContains": 2019, "maxContains": 2019, "dependentRequired": 2019, "dependentSchemas": 2019,
+    "unevaluatedItems": 2019, "unevaluatedProperties": 2019, "$recursiveRef": 2019, "prefixItems": 2020,
+    "$dynamicRef": 2020,
+}  # fmt: skip
+"""The first draft that has a keyword, where it is not draft 4."""
+UNTIL = {"dependencies": 7, "additionalItems": 2019, "$recursiveRef": 2019}
+"""The last draft that has a keyword."""
+
+
+def draft_uri(draft: int) -> str:
+    """Return how a schema names a draft, by its year or number."""
+    return next(uri for uri, (number, _) in _DRAFTS.items() if number == draft)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -45,11 +59,13 @@ class Place:
         schema: the keywords.
         pointer: where it stands in the user's document; for a part of a standard schema, where it was referred to.
         resolver: of references in it.
+        foreign: keywords that another draft has and this one ignores; they are not in `schema`.
     """
 
     schema: dict[str, Any]
     pointer: str
     resolver: Resolver[Any]
+    foreign: dict[str, Any] = field(default_factory=dict)
 
 
 class Schemas:
@@ -58,6 +74,7 @@ class Schemas:
     Attributes:
         document: the JSON text.
         draft: year or number of the draft that the document follows.
+        known: whether `$schema` names it, or nothing.
     """
 
     def __init__(self, document: Document) -> None:
@@ -76,8 +93,7 @@ class Schemas:
         Raises:
             PatternSyntaxError: it is no schema; says where and why.
         """
-        uri = next(uri for uri, (number, _) in _DRAFTS.items() if number == self.draft)
-        validator = validators.validator_for({"$schema": uri})
+        validator = validators.validator_for({"$schema": draft_uri(self.draft)})
         error = best_match(validator(validator.META_SCHEMA).iter_errors(_tolerant(schema, self.draft)))
         if error is not None:
             where = child(pointer, *error.absolute_path)
@@ -106,10 +122,23 @@ class Schemas:
         if self._identified(schema) and id(schema) not in self._roots:
             resolver = resolver.in_subresource(self._specification.create_resource(schema))
         scope = tuple(dict.fromkeys(uri for uri, _ in resolver.dynamic_scope())) if self._scoped else ()
-        return Goal(("schema", id(schema), scope), value=Place(schema, pointer, resolver))
+        foreign = {name: value for name, value in schema.items() if self._is_foreign(schema, name)}
+        own = {name: value for name, value in schema.items() if name not in foreign} if foreign else schema
+        return Goal(("schema", id(schema), scope), value=Place(own, pointer, resolver, foreign))
+
+    def _is_foreign(self, schema: dict[str, Any], name: str) -> bool:
+        """Whether a keyword is one of another draft; where `items` is a list, so is what goes with it."""
+        if name == "additionalItems" and isinstance(schema.get("items"), list):
+            return False
+        return not SINCE.get(name, 0) <= self.draft <= UNTIL.get(name, self.draft)
 
     def _identified(self, schema: dict[str, Any]) -> bool:
         return isinstance(schema.get("id" if self.draft == 4 else "$id"), str)
+
+    @property
+    def draft_name(self) -> str:
+        """The name that its readers know the draft by."""
+        return {2019: "2019-09", 2020: "2020-12"}.get(self.draft, str(self.draft))
 
     def sub(self, place: Place, *names: object) -> Goal:
         """Return the goal of a schema inside another, by the names that lead to it."""

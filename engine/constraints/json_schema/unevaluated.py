@@ -80,8 +80,6 @@ def enforced(expansion: Expansion, place: Place, found: Values) -> Values:
     """Return the values of a schema, `found` so far, of which the members that it has not looked at are as it says."""
     schema = place.schema
     keywords = [k for k in ("unevaluatedProperties", "unevaluatedItems") if isinstance(schema.get(k), dict | bool)]
-    if expansion.schemas.draft < 2019:
-        return found
     keywords = [k for k in keywords if expansion.schemas.sub(place, k) != TRUE]
     if not keywords:
         return found

@@ -225,7 +225,12 @@ class Array:
             return None
         if any(c.most is not None and c.least > c.most for c in self.contains):
             return None
-        return replace(self, most=most, prefix=self.prefix[:most] if most is not None else self.prefix)
+        unique = self.unique
+        if most is not None and most <= 1:  # a single item has no equal
+            if unique is False:
+                return None
+            unique = None
+        return replace(self, most=most, prefix=self.prefix[:most] if most is not None else self.prefix, unique=unique)
 
     def complement(self) -> tuple[Array, ...]:
         """Return the arrays that don't have the shape, as a union."""
