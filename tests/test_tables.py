@@ -6,14 +6,16 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 
 import pytest
 
 from engine import decode, models
 from engine.__main__ import app
+from engine.commands import tables
 from engine.errors import ConfigError
-from engine.tables import executor, oracle, report, results, runner
+from engine.tables import document, executor, latency, oracle, report, results, runner
 from engine.tables.cells import ARMS, SAME_WHEN_COLD, Cell, arms, cells
 from engine.tables.runner import Run, Work, solve
 from engine.tasks import families
@@ -173,27 +175,27 @@ def test_reports_give_shares_with_their_intervals():
 def test_an_interrupted_command_goes_on_where_it_stopped(tmp_path, capsys):
     out = tmp_path / "results.jsonl"
 
-    def tables(*arguments: str) -> list[dict[str, object]]:
+    def run(*arguments: str) -> list[dict[str, object]]:
         always = ("--task", "countdown", "--limit", "2", "--share", "16", "--out", str(out), "--json")
         app(["tables", *always, *arguments], standalone_mode=False)
         rows: list[dict[str, object]] = json.loads(capsys.readouterr().out)["cells"]
         return rows
 
-    first = tables("--arm", "Mar")
+    first = run("--arm", "Mar")
     begun = out.read_text()
-    rows = tables()
+    rows = run()
     assert out.read_text().startswith(begun)
     assert [row for row in rows if row["arm"] == "Mar"] == first
     assert len(rows) == 2 * len(arms()) - len(SAME_WHEN_COLD)
     done = out.read_text()
-    assert tables() == rows
+    assert run() == rows
     assert out.read_text() == done
-    assert {row["count"] for row in tables("--limit", "3")} == {3}
+    assert {row["count"] for row in run("--limit", "3")} == {3}
     assert out.read_text().startswith(done)
     with pytest.raises(ConfigError, match="Name another file"):
-        tables("--dtype", "bfloat16")
+        run("--dtype", "bfloat16")
     with pytest.raises(ConfigError, match="needs a problem"):
-        tables("--limit", "0")
+        run("--limit", "0")
 
 
 def test_work_is_what_is_missing_and_no_more():
@@ -229,3 +231,46 @@ def test_a_cluster_that_is_not_there_is_said_to_be(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match="pip install ray"):
         list(executor.on_ray("local", "embedded", "float32", []))
+
+
+def paired(arm: str, right: str, satisfied: bool = True) -> tuple[Cell, dict[int, Run]]:
+    return Cell("sudoku", arm, 0.0, 4), {n: Run(satisfied, letter == "x", "") for n, letter in enumerate(right)}
+
+
+def test_claims_are_judged_by_the_problems_on_which_two_arms_part():
+    found = dict([paired("Mar", "xxxxxxxxx..x"), paired("Mf", "..........xx"), paired("independent", ".xxxxxxxxx.x")])
+    mar, mf, independent = found
+    assert document.sign_test(found, mar, mf) == (9, 1, pytest.approx(2 * 11 / 2**10))
+    assert document.sign_test(found, mf, mf) == (0, 0, 1.0)
+    verdicts = {(a.arm, b.arm): verdict for a, b, verdict, _, _ in document.compared(found)}
+    assert verdicts == {("Mar", "independent"): "open", ("Mf", "independent"): "contrary", ("Mar", "Mf"): "holds"}
+    text = "\n".join(document.markdown(found, FACTS, document.facts("the command"), []))
+    assert "sudoku, T = 0, 4 steps: Mf answers 1 problems that independent doesn't, and independent 9" in text
+    assert "All 24 runs of the constrained arms" in text
+    assert independent in found
+
+
+def test_a_broken_promise_stands_on_the_page_of_results():
+    found = dict([paired("Mar", "xx", satisfied=False), paired("independent", "xx", satisfied=False)])
+    text = "\n".join(document.markdown(found, FACTS, document.facts(""), []))
+    assert "**BROKEN.** 2 of 2 runs" in text
+    assert results.broken(found) == [f"sudoku Mar T=0 steps=4 problem={n}: ''" for n in (0, 1)]
+
+
+def test_what_is_published_holds_the_numbers_of_the_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    monkeypatch.setattr(tables, "LATENCY_TASKS", ("countdown",))
+    monkeypatch.setattr(latency, "REPEATS", 1)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "assets").mkdir()
+    wanted = ("--task", "countdown", "--share", "16", "--temperature", "1", "--limit", "2")
+    app(["tables", *wanted, "--out", str(tmp_path / "r.jsonl"), "--json", "--publish"], standalone_mode=False)
+    cells_said = json.loads(capsys.readouterr().out)["cells"]
+    read = json.loads((tmp_path / "assets" / "results.json").read_text())
+    rows = [dict(zip(read["fields"], cell, strict=True)) for cell in read["cells"]]
+    assert [row["arm"] for row in rows] == [row["arm"] for row in cells_said] == list(arms())
+    assert [row["right"] for row in rows] == [row["right"] for row in cells_said]
+    page = (tmp_path / "docs" / "TABLES.md").read_text()
+    assert "| task | canvas | states | unconstrained | chain | midpoint | tree |" in page
+    (link,) = re.findall(r"!\[.*\]\((.*)\)", page)
+    assert (tmp_path / "docs" / link).is_file()

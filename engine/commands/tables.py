@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +16,16 @@ from engine.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from engine.models import Denoiser
     from engine.tables.cells import Cell
+    from engine.tables.results import Results
     from engine.tables.runner import Run, Work
 
     _Done = tuple[Work, Mapping[int, Mapping[Cell, Run]]]
 
+ROOT = Path(__file__).parents[2]
 OUT = Path("build") / "tables.jsonl"
+LATENCY_TASKS, LATENCY_PROBLEMS = ("call-json", "sudoku", "sql"), 3
 
 
 def tables(
@@ -33,6 +39,9 @@ def tables(
     model: Model = "embedded",
     dtype: Annotated[str, typer.Option(help="Of the model's blocks: float32, or bfloat16 to be faster.")] = "float32",
     ray: Annotated[str | None, typer.Option(help="Run on the Ray cluster at this address; local starts one.")] = None,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Write docs/TABLES.md with its pictures, and assets/results.json.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure satisfaction and accuracy by arm, temperature and steps; go on where an earlier call stopped."""
@@ -56,6 +65,8 @@ def tables(
     shown = results.first(done, wanted, limit)
     if csv is not None:
         csv.write_text(report.table(shown), encoding="utf-8")
+    if publish:
+        _publish(denoiser, shown)
     if as_json:
         print_json({"model": denoiser.facts, "cells": results.rows(shown)})
         _promised(results.broken(shown))
@@ -63,6 +74,27 @@ def tables(
     for line in report.markdown(shown):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     _promised(results.broken(shown))
+
+
+def _publish(denoiser: Denoiser, shown: Results) -> None:
+    """Write the page of results, its pictures, and what the browser's page shows of them."""
+    from engine.tables import document, executor, latency, results
+    from viz import tables
+
+    measured = document.facts(" ".join(("python -m engine", *sys.argv[1:])))
+    with executor.one_thread():
+        times = list(latency.measure(denoiser, LATENCY_TASKS, LATENCY_PROBLEMS))
+    page = "\n".join(document.markdown(shown, denoiser.facts, measured, times))
+    (ROOT / "docs" / "TABLES.md").write_text(page, encoding="utf-8")
+    summary = document.summary(shown, denoiser.facts, measured)
+    (ROOT / "assets" / "results.json").write_text(json.dumps(summary, separators=(",", ":")) + "\n", encoding="utf-8")
+    rows = results.rows(shown)
+    for task, temperature in dict.fromkeys((row["task"], row["temperature"]) for row in rows):
+        part = [row for row in rows if (row["task"], row["temperature"]) == (task, temperature)]
+        path = ROOT / "docs" / document.picture(task, temperature)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(tables.chart(part, f"{task}, T = {temperature:g}"), encoding="utf-8")
+    errors.print("Wrote docs/TABLES.md, docs/tables and assets/results.json.", highlight=False)
 
 
 def _promised(broken: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine import models
@@ -58,14 +59,21 @@ def missing(cells: Sequence[Cell], count: int, done: Results) -> list[Work]:
 
 
 def here(denoiser: Denoiser, work: Sequence[Work]) -> Iterator[tuple[Work, Mapping[int, Mapping[Cell, Run]]]]:
-    """Do the work in this process, on one thread of torch: short rows gain nothing from more."""
+    """Do the work in this process, on one thread of torch."""
+    with one_thread():
+        for part in work:
+            yield part, solve(denoiser, part)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread in a block: results depend on the number less, and short rows gain nothing from more."""
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        for part in work:
-            yield part, solve(denoiser, part)
+        yield
     finally:
         torch.set_num_threads(before)
 

@@ -1,0 +1,207 @@
+"""The page of a table run: what was measured on which machine, where it disagrees with the paper, all numbers."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.tables import report
+from engine.tables.cells import ARMS, Cell
+from engine.tables.results import broken, rows
+from engine.tasks import families
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from engine.tables.latency import Latency
+    from engine.tables.results import Results
+
+ROOT = Path(__file__).parents[2]
+CLAIMS = (
+    ("Mar", "independent", "under the constraint, more answers are right than without it"),
+    ("Mf", "independent", "so they are with the model's own confidence"),
+    ("Mar", "Mf", "the confidence under the constraint chooses better positions than the model's own"),
+    ("Mar", "local", "a joint draw beats restricting each position by itself"),
+    ("Mar", "lookahead", "the exact posterior beats looking ahead"),
+)
+"""What the source paper finds, as pairs of arms: the first has more right answers than the second."""
+
+
+def facts(command: str) -> dict[str, Any]:
+    """Return what a reader must know to measure again: machine, versions, commit and command."""
+    import torch
+
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    names = {line.partition(":")[2].strip() for line in lines if line.startswith("model name")}
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        commit = found.stdout.strip()
+    except OSError:
+        commit = ""
+    return {
+        "command": command,
+        "commit": commit or "unknown",
+        "cpu": ", ".join(sorted(names)) or platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
+def summary(results: Results, model: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything of a run but its texts, for the page: JSON of a few hundred bytes a cell."""
+    flat = rows(results)
+    for row in flat:
+        for name, value in row.items():
+            row[name] = round(value, 4) if isinstance(value, float) else value
+    names = list(flat[0]) if flat else []
+    cells = [[row[name] for name in names] for row in flat]
+    titles = {family.name: family.title for family in families.FAMILIES}
+    return {"model": dict(model), "measured": dict(measured), "titles": titles, "fields": names, "cells": cells}
+
+
+def sign_test(results: Results, better: Cell, worse: Cell) -> tuple[int, int, float]:
+    """Return how many problems only one of two cells answers, and the exact two-sided p of such a difference.
+
+    The cells share problems and noise, so that only the problems on which they part tell anything (McNemar 1947).
+    """
+    from scipy.stats import binomtest
+
+    pairs = [(run.right, results[worse][n].right) for n, run in results[better].items() if n in results[worse]]
+    gained, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+    return gained, lost, float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+
+
+def compared(results: Results) -> Iterator[tuple[Cell, Cell, str, int, int]]:
+    """Yield each pair of cells of a claim, whether it `holds`, is `contrary` or `open` (5 % level), and the counts."""
+    for first, second, _ in CLAIMS:
+        for better in results:
+            worse = Cell(better.task, second, better.temperature, better.steps)
+            if better.arm == first and worse in results:
+                gained, lost, p = sign_test(results, better, worse)
+                verdict = "open" if p >= 0.05 else "holds" if gained > lost else "contrary"
+                yield better, worse, verdict, gained, lost
+
+
+def markdown(
+    results: Results, model: Mapping[str, Any], measured: Mapping[str, Any], latencies: Sequence[Latency]
+) -> Iterator[str]:
+    """Yield the lines of `docs/TABLES.md`."""
+    yield "# The papers' tables, on the embedded model"
+    yield ""
+    yield from _measured(model, measured, max((len(runs) for runs in results.values()), default=0))
+    yield from _promise(results)
+    yield from _verdicts(results)
+    yield from _latency(latencies)
+    yield "## Accuracy and satisfaction"
+    yield ""
+    yield (
+        "Each cell: texts that satisfy their constraint / right answers in any spelling, both in per cent, and the "
+        "95 % interval (Wilson) of the latter. At temperature 0 `map` is `Mf`, and `reject` is `independent`."
+    )
+    yield ""
+    for task in dict.fromkeys(cell.task for cell in results):
+        yield f"### {families.named(task).title}"
+        yield ""
+        for temperature in sorted({cell.temperature for cell in results if cell.task == task}):
+            part = {c: r for c, r in results.items() if c.task == task and c.temperature == temperature}
+            yield f"![{task}, T = {temperature:g}]({picture(task, temperature)})"
+            yield ""
+            yield from report.markdown(part)
+
+
+def picture(task: str, temperature: float) -> str:
+    """Name the picture of a task and temperature, relative to the page."""
+    return f"tables/{task}-T{temperature:g}.svg"
+
+
+def _measured(model: Mapping[str, Any], measured: Mapping[str, Any], count: int) -> Iterator[str]:
+    yield f"    {measured['command']}"
+    yield ""
+    yield (
+        f"Model {model['name']}, revision {model.get('revision', 'unknown')}, {model.get('parameters', 0):,} "
+        f"parameters, {model.get('dtype', '')}; commit {measured['commit']}; {measured['cpu']}, {measured['cores']} "
+        f"cores, one thread; Python {measured['python']}, torch {measured['torch']}. The first {count} held-out "
+        "problems of each task, the same for all arms; a problem's number is its seed. The model is small and was "
+        "trained for this project: its numbers show what the methods do to one model, not what they do to a large one."
+    )
+    yield ""
+    yield "| arm | draw | what chooses the positions |"
+    yield "|---|---|---|"
+    for arm, (sampler, confidence) in ARMS.items():
+        yield f"| {arm} | {sampler} | {'posterior (Mar)' if confidence == 'mar' else 'mean field (Mf)'} |"
+    yield ""
+
+
+def _promise(results: Results) -> Iterator[str]:
+    wrong = broken(results)
+    runs = sum(len(found) for cell, found in results.items() if cell.constrained)
+    yield "## The promise"
+    yield ""
+    if wrong:
+        yield f"**BROKEN.** {len(wrong)} of {runs:,} runs of constrained arms do not satisfy their constraint:"
+        yield ""
+        yield from (f"- `{name}`" for name in wrong[:20])
+    else:
+        yield (
+            f"All {runs:,} runs of the constrained arms (map, Mf, Mar) satisfy their constraint: 100.0 %, each text "
+            "judged by an oracle that shares no code with the engine (Python's `re`, or comparison with the choices)."
+        )
+    yield ""
+
+
+def _verdicts(results: Results) -> Iterator[str]:
+    found = list(compared(results))
+    yield "## What the paper finds, and what this model shows"
+    yield ""
+    yield (
+        "Each claim is held against every task, temperature and number of steps, by the exact sign test on the "
+        "problems that only one of the two arms answers (two-sided, 5 %, not corrected for the number of tests)."
+    )
+    yield ""
+    yield "| claim | arms | holds | not decided | contrary |"
+    yield "|---|---|---|---|---|"
+    for first, second, claim in CLAIMS:
+        verdicts = [v for a, b, v, _, _ in found if (a.arm, b.arm) == (first, second)]
+        counts = " | ".join(str(verdicts.count(name)) for name in ("holds", "open", "contrary"))
+        yield f"| {claim} | {first} > {second} | {counts} |"
+    yield ""
+    contrary = [row for row in found if row[2] == "contrary"]
+    yield "Where this model disagrees with the paper:" if contrary else "Nowhere does this model contradict the paper."
+    yield ""
+    for better, worse, _, gained, lost in contrary:
+        yield (
+            f"- {better.task}, T = {better.temperature:g}, {better.steps} steps: {better.arm} answers {gained} "
+            f"problems that {worse.arm} doesn't, and {worse.arm} {lost} that {better.arm} doesn't."
+        )
+    if contrary:
+        yield ""
+
+
+def _latency(found: Sequence[Latency]) -> Iterator[str]:
+    free = {row.task: row.sample_ms for row in found if row.sampler == "unconstrained"}
+    yield "## Latency"
+    yield ""
+    yield (
+        "Milliseconds a sample, one token a step, T = 1, everything recorded as on the page, compiling left out, and "
+        "what that adds to the same model without a constraint. On a CPU with a model this small the engine's share is "
+        "at its largest; the source paper measured a 7B model on a GPU."
+    )
+    yield ""
+    yield "| task | canvas | states | " + " | ".join(dict.fromkeys(row.sampler for row in found)) + " |"
+    yield "|---" * (3 + len({row.sampler for row in found})) + "|"
+    for task in free:
+        part = [row for row in found if row.task == task]
+        cells = [
+            f"{row.sample_ms:.0f}"
+            + ("" if row.sampler == "unconstrained" else f" ({row.sample_ms / free[task] - 1:+.0%})")
+            for row in part
+        ]
+        yield f"| {task} | {part[0].length} | {part[0].states} | {' | '.join(cells)} |"
+    yield ""
