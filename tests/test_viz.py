@@ -185,25 +185,25 @@ def test_the_graph_has_each_edge_of_the_automaton_once(run: Trace) -> None:
 
 
 def test_a_window_is_bounded_connected_and_around_its_centre() -> None:
-    wide = WIDE.header.automaton
+    wide = automaton.of_tokens(WIDE.header)
     assert wide.states > automaton.WINDOW_STATES
     for centre in (0, 17, wide.states - 1):
         states = automaton.window(wide, centre)
         assert centre in states
         assert states.size == automaton.WINDOW_STATES
-    small = HOSTILE_RUN.header.automaton
+    small = automaton.of_tokens(HOSTILE_RUN.header)
     assert automaton.window(small, 1).tolist() == list(range(small.states))
 
 
 @RUNS
 def test_states_are_ordered_from_the_start_to_the_end_state(run: Trace) -> None:
     table = run.header.automaton
-    order = automaton.order(table)
+    order = automaton.order(automaton.of_tokens(run.header))
     assert sorted(order.tolist()) == list(range(table.states))
     assert order[0] == table.start
     if table.end >= 0:
         assert order[-1] == table.end
-    depth = automaton.depths(table)
+    depth = automaton.depths(automaton.of_tokens(run.header))
     sources = np.repeat(np.arange(table.states), np.diff(table.edges.ptr))
     assert (depth[table.edges.target] <= depth[sources] + 1).all()
 
@@ -212,7 +212,7 @@ def test_a_graph_that_dot_takes_too_long_for_is_left_to_the_browser(
     require_program: Callable[[str], str],
 ) -> None:
     require_program("dot")
-    source = automaton.dot_source(WIDE.header, np.arange(WIDE.header.automaton.states))
+    source = automaton.dot_source(automaton.of_tokens(WIDE.header), np.arange(WIDE.header.automaton.states))
     assert automaton.layout(source, timeout_s=0.001) is None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ import numpy as np
 from viz import labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.automaton import ByteAutomaton
     from engine.token_automaton import TokenAutomaton
     from engine.trace import Header
 
@@ -21,41 +25,93 @@ WINDOW_STATES = 60
 """States of a window: what can be read at once, and laid out in less than a quarter of a second."""
 
 
-def depths(automaton: TokenAutomaton) -> np.ndarray:
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An automaton as nodes and edges, whatever it reads.
+
+    Attributes:
+        start: the start state.
+        end: the absorbing end state; -1 where there is none.
+        accepting: bool `[states]`.
+        ptr: the edges that leave state `q` are `ptr[q]:ptr[q + 1]`; one for each target.
+        target: int `[edges]`.
+        label: says what an edge reads, in a few characters.
+    """
+
+    start: int
+    end: int
+    accepting: np.ndarray
+    ptr: np.ndarray
+    target: np.ndarray
+    label: Callable[[int], str]
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return int(self.accepting.size)
+
+    @property
+    def source(self) -> np.ndarray:
+        """Int `[edges]`: the state that each edge leaves."""
+        return np.repeat(np.arange(self.states), np.diff(self.ptr))
+
+
+def of_tokens(header: Header) -> Graph:
+    """Return the graph of a run's automaton; its edges read tokens."""
+    automaton, edges = header.automaton, header.automaton.edges
+
+    def label(edge: int) -> str:
+        return labels.summary(header.vocabulary, edge_tokens(automaton, edge).tolist())
+
+    return Graph(automaton.start, automaton.end, automaton.accepting, edges.ptr, edges.target, label)
+
+
+def of_bytes(automaton: ByteAutomaton) -> Graph:
+    """Return the graph of an automaton over bytes: one edge for each pair of states, with all bytes that take it."""
+    pairs, first = np.unique(np.c_[automaton.source, automaton.target], axis=0, return_inverse=True)
+    first = first.ravel()
+
+    def label(edge: int) -> str:
+        symbols = automaton.symbol[first == edge]
+        return labels.byte_set(np.flatnonzero(np.isin(automaton.byte_class, symbols)).tolist())
+
+    ptr = np.searchsorted(pairs[:, 0], np.arange(automaton.states + 1))
+    return Graph(automaton.start, -1, automaton.accepting, ptr, pairs[:, 1], label)
+
+
+def depths(graph: Graph) -> np.ndarray:
     """Return int32 `[states]`, moves from the start state to each state; `states` where it can't be reached."""
-    edges = automaton.edges
-    depth = np.full(automaton.states, automaton.states, np.int32)
-    depth[automaton.start] = 0
-    front = np.asarray([automaton.start])
+    depth = np.full(graph.states, graph.states, np.int32)
+    depth[graph.start] = 0
+    front = np.asarray([graph.start])
     while front.size:
-        reached = np.concatenate([edges.target[edges.ptr[q] : edges.ptr[q + 1]] for q in front])
-        new = np.unique(reached[depth[reached] == automaton.states])
+        reached = np.concatenate([graph.target[graph.ptr[q] : graph.ptr[q + 1]] for q in front])
+        new = np.unique(reached[depth[reached] == graph.states])
         depth[new] = depth[front[0]] + 1
         front = new
     return depth
 
 
-def order(automaton: TokenAutomaton) -> np.ndarray:
+def order(graph: Graph) -> np.ndarray:
     """Return int32 `[states]`, all states from the start outwards: the rows of a trellis."""
-    rank = depths(automaton)
-    if automaton.end >= 0:
-        rank[automaton.end] = automaton.states + 1
+    rank = depths(graph)
+    if graph.end >= 0:
+        rank[graph.end] = graph.states + 1
     return np.argsort(rank, kind="stable").astype(np.int32)
 
 
-def window(automaton: TokenAutomaton, center: int, limit: int = WINDOW_STATES) -> np.ndarray:
+def window(graph: Graph, center: int, limit: int = WINDOW_STATES) -> np.ndarray:
     """Return the states around `center`, ascending.
 
     All of them where `limit` allows, else those that the fewest moves, taken either way, lead to.
     """
-    if automaton.states <= limit:
-        return np.arange(automaton.states)
-    edges = automaton.edges
-    source = np.repeat(np.arange(automaton.states), np.diff(edges.ptr))
-    chosen = np.zeros(automaton.states, bool)
+    if graph.states <= limit:
+        return np.arange(graph.states)
+    source = graph.source
+    chosen = np.zeros(graph.states, bool)
     chosen[center] = True
     while True:
-        near = np.unique(np.r_[edges.target[chosen[source]], source[chosen[edges.target]]])
+        near = np.unique(np.r_[graph.target[chosen[source]], source[chosen[graph.target]]])
         new = near[~chosen[near]]
         room = limit - int(chosen.sum())
         chosen[new[:room]] = True
@@ -72,10 +128,8 @@ def edge_tokens(automaton: TokenAutomaton, edge: int) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def dot_source(header: Header, states: np.ndarray) -> str:
-    """Return the DOT text of a window: node ids `q<state>`, edge ids `e<source>_<target>`; colours are the page's."""
-    automaton = header.automaton
-    graph = graphviz.Digraph(
+def _empty() -> graphviz.Digraph:
+    return graphviz.Digraph(
         "automaton",
         graph_attr={
             "rankdir": "LR",
@@ -97,28 +151,32 @@ def dot_source(header: Header, states: np.ndarray) -> str:
         },
         edge_attr={"fontname": "monospace", "fontsize": "10", "arrowsize": "0.55"},
     )
-    inside = np.zeros(automaton.states, bool)
+
+
+def dot_source(graph: Graph, states: np.ndarray) -> str:
+    """Return the DOT text of a window: node ids `q<state>`, edge ids `e<source>_<target>`; colours are the page's."""
+    drawn = _empty()
+    inside = np.zeros(graph.states, bool)
     inside[states] = True
     for q in states.tolist():
-        shape = "doublecircle" if automaton.accepting[q] else "circle"
-        graph.node(f"q{q}", label="end" if q == automaton.end else str(q), id=f"q{q}", shape=shape)
-    if inside[automaton.start]:
-        graph.node("start", label="", shape="point", width="0.04", id="start")
-        graph.edge("start", f"q{automaton.start}", id="estart")
-    edges = automaton.edges
+        shape = "doublecircle" if graph.accepting[q] else "circle"
+        drawn.node(f"q{q}", label="end" if q == graph.end else str(q), id=f"q{q}", shape=shape)
+    if inside[graph.start]:
+        drawn.node("start", label="", shape="point", width="0.04", id="start")
+        drawn.edge("start", f"q{graph.start}", id="estart")
     cut: set[int] = set()
     for q in states.tolist():
-        for e in range(edges.ptr[q], edges.ptr[q + 1]):
-            target = int(edges.target[e])
+        for e in range(graph.ptr[q], graph.ptr[q + 1]):
+            target = int(graph.target[e])
             if inside[target]:
-                text = labels.summary(header.vocabulary, edge_tokens(automaton, e).tolist())
-                graph.edge(f"q{q}", f"q{target}", label=labels.dot(f" {text} "), id=f"e{q}_{target}")
+                label = labels.dot(f" {graph.label(e)} ")
+                drawn.edge(f"q{q}", f"q{target}", label=label, id=f"e{q}_{target}")
             else:
                 cut.add(q)
     for q in sorted(cut):
-        graph.node(f"more{q}", label="…", shape="none", width="0.2", height="0.2", id=f"more{q}")
-        graph.edge(f"q{q}", f"more{q}", style="dotted", arrowhead="none", id=f"emore{q}")
-    return str(graph.source)
+        drawn.node(f"more{q}", label="…", shape="none", width="0.2", height="0.2", id=f"more{q}")
+        drawn.edge(f"q{q}", f"more{q}", style="dotted", arrowhead="none", id=f"emore{q}")
+    return str(drawn.source)
 
 
 @lru_cache(maxsize=64)

@@ -58,6 +58,16 @@ def token(vocabulary: Vocabulary, token_id: int) -> str:
     return special(vocabulary, token_id) or "" if data is None else readable(data)
 
 
+def byte_set(values: Iterable[int], limit: int = 22) -> str:
+    """Return a set of bytes in a few characters: `0–9 .`; those beyond ASCII, parts of characters, as one."""
+    known = list(values)
+    plain = sorted(visible(readable(bytes([value]))) for value in known if value < 0x80)
+    beyond = ["é…"] if any(value >= 0x80 for value in known) else []
+    if len(plain) > 100:
+        return "any character" if beyond else "any of ASCII"
+    return visible(" ".join([*_ranges(plain), *beyond]), limit)
+
+
 def summary(vocabulary: Vocabulary, token_ids: Iterable[int], limit: int = 22) -> str:
     """Return a set of tokens in a few characters: `0–9`, `true ┆ false`, `a–z ä … · 1,110`.
 

@@ -62,13 +62,13 @@ def unpack(part: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 def header(head: Header) -> Part:
     """Return what holds for all steps."""
-    automaton, vocabulary = head.automaton, head.vocabulary
+    automaton, vocabulary, whole = head.automaton, head.vocabulary, graph.of_tokens(head)
     spans = automaton.state_spans if automaton.states <= SPANNED_STATES else ()
     return pack(
         {
             "accepting": automaton.accepting,
-            "order": graph.order(automaton),
-            "depth": graph.depths(automaton),
+            "order": graph.order(whole),
+            "depth": graph.depths(whole),
         },
         {
             "config": asdict(head.config),
@@ -162,8 +162,13 @@ def detail(head: Header, records: Sequence[StepRecord], first: int) -> Part:
 
 def window(head: Header, center: int) -> Part:
     """Return the automaton's graph around a state: its DOT, and the SVG where this machine could lay it out."""
-    states = graph.window(head.automaton, center)
-    source = graph.dot_source(head, states)
+    return drawn(graph.of_tokens(head), center)
+
+
+def drawn(whole: graph.Graph, center: int) -> Part:
+    """Return a graph around a state, as `window` does."""
+    states = graph.window(whole, center)
+    source = graph.dot_source(whole, states)
     return {"states": states.tolist(), "dot": source, "svg": graph.layout(source)}
 
 
