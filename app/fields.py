@@ -8,7 +8,8 @@ from typing import Any
 
 import gradio as gr
 
-from app import events, form, running
+from app import checking, events, form, running
+from app.components import component
 from engine import constraints, remasking
 from engine.tasks import TASKS, Task
 
@@ -45,7 +46,7 @@ def _constraint(value: Parts) -> Parts:
     return {
         "kind": gr.Radio(kinds, value=kind, label="Constraint", elem_id="kind"),
         "source": gr.Textbox(value.get("source", ""), elem_id="source", **source),
-        "checked": gr.HTML("", elem_id="checked"),
+        "checked": component("check.js", None, "checked", ("look", "apply"), [checking.get_reading]),
         **_options(value),
     }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from engine import constraints
-from engine.errors import ConfigError, InputError
+from engine.errors import ConfigError
 from engine.trace import Config
 
 if TYPE_CHECKING:
@@ -76,39 +77,6 @@ def _option(option: Option, value: Any) -> Any:
     return value if option.choices else _whole(option.label[0].lower() + option.label[1:], value)
 
 
-def checked(kind: str, source: str | None, *options: Any) -> str:
-    """Return what is wrong or worth knowing about a constraint, as inert HTML; nothing where all is well.
-
-    Args:
-        kind: of the constraint.
-        source: that was written.
-        options: values of the fields of `OPTIONS`, in their order.
-    """
-    if kind == "none" or not source:
-        return ""
-    try:
-        reading = reading_of(kind, dict(zip(OPTIONS, options, strict=True)))
-        written = tuple(source.splitlines()) if kind == "choices" else source
-        read = constraints.read(kind, written, **dict(reading))
-    except InputError as error:
-        frame = f"<pre>{_inert(error.place.frame())}</pre>" if error.place else ""
-        said = f"<p>✕ {_inert(error.problem)}</p>{frame}<p>{_inert(error.remedy)}</p>"
-        return f'<div class="ds-check-error" role="status">{said}</div>'
-    notes = (
-        f"<p>▲ {_inert(finding.message)} {_inert(' '.join(finding.fixes))}</p>"
-        + (f"<pre>{_inert(finding.where.frame())}</pre>" if finding.where else "")
-        for finding in read.findings
-    )
-    return "".join(f'<div class="ds-check-note" role="status">{note}</div>' for note in notes)
-
-
-def _inert(text: str) -> str:
-    """Escape for HTML, and for the template literal that Gradio makes of it."""
-    for character in "&<>\"'`${}\\":
-        text = text.replace(character, f"\0{ord(character)};")
-    return text.replace("\0", "&#")
-
-
 def read_form(values: tuple[Any, ...]) -> tuple[Config, list[str]]:
     """Return the configuration that the form says, and its pins as they are written.
 
@@ -135,10 +103,10 @@ def read_form(values: tuple[Any, ...]) -> tuple[Config, list[str]]:
     return Config(**form), pins
 
 
-def form_of(config: Config, vocabulary: Vocabulary) -> tuple[Any, ...]:
-    """Return the form's values for a configuration, in the order of `FIELDS`."""
+def form_of(config: Config, vocabulary: Vocabulary | None) -> tuple[Any, ...]:
+    """Return the form's values for a configuration, in the order of `FIELDS`; pins need their vocabulary."""
     values = {name: getattr(config, name) for name in FIELDS if name not in OPTIONS}
-    texts = [(i, (vocabulary.written(token_id) or b"").decode(errors="replace")) for i, token_id in config.pins]
+    texts = [(i, _written(vocabulary, token_id)) for i, token_id in config.pins]
     values["pins"] = "\n".join(f"{i}={text}" for i, text in texts)
     if config.kind is None:
         values["kind"], values["source"] = "none", ""
@@ -149,6 +117,11 @@ def form_of(config: Config, vocabulary: Vocabulary) -> tuple[Any, ...]:
     return (*values.values(), *options)
 
 
+def _written(vocabulary: Vocabulary | None, token_id: int) -> str:
+    data = vocabulary.written(token_id) if vocabulary is not None else None
+    return (data or b"").decode(errors="replace")
+
+
 def _shown(option: Option, value: Any) -> Any:
     """Return a value as its field can show it; a file may hold anything."""
     known = value in option.choices if option.choices else type(value) is type(option.default)
@@ -156,7 +129,7 @@ def _shown(option: Option, value: Any) -> Any:
 
 
 def _whole(name: str, value: Any) -> int:
-    if value is None or int(value) != value:
+    if not isinstance(value, int | float) or not math.isfinite(value) or int(value) != value:
         raise ConfigError(
             f"The {name} is {'empty' if value is None else value}, and it must be a whole number.",
             "Write one in its field.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator  # Gradio reads the annotations of handlers
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 # Before gradio is imported: neither it nor the hub client may call out.
@@ -16,15 +15,16 @@ import gradio as gr
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 
-from app import endpoints, events, fields, form, running, sessions
+from app import checking, endpoints, events, fields, form, loading, running, sessions
+from app.components import CLIENT, component
 from app.lessons import endpoints as lessons
 from app.views import View
 from engine import constraints, remasking
+from engine.errors import InputError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-CLIENT = Path(__file__).parent / "client"
 SCRIPTS = sorted(CLIENT.rglob("*.js"))
 WARM_AFTER_S = 4.0
 """Importing torch takes seconds of both cores; the page comes first."""
@@ -36,30 +36,17 @@ SECURITY = (
 )
 """Gradio needs inline scripts and eval; this is the second line, behind never parsing a token."""
 
-ON_LOAD = """
-import(new URL(props.module, document.baseURI).href)
-  .then(module => module.mount({element, props, server, watch, trigger}))
-  .catch(error => { element.textContent = 'The debugger could not start: ' + error; });
-// Events that Python listens to: 'stop' 'choose' 'example' 'save' 'fork' 'go_on' 'breaks' 'remedy'
-"""
+DEBUGGER_EVENTS = ("stop", "choose", "example", "save", "fork", "go_on", "breaks", "remedy")
 
 
 def debugger(value: View) -> gr.HTML:
     """Return the debugger: the component that owns step and position, and draws every panel from a run's payload.
 
-    Not a subclass: Gradio would write a stub file beside this module for it.
+    `value` is what is chosen, `news` what a run in progress says.
     """
-    return gr.HTML(
-        value=value,
-        apply_default_css=False,
-        elem_id="debugger",
-        html_template='<div class="ds"></div>',  # templates hold no data
-        js_on_load=ON_LOAD,
-        server_functions=[*endpoints.SERVER_FUNCTIONS, *lessons.SERVER_FUNCTIONS],
-        module=f"gradio_api/file={CLIENT / 'debugger.js'}",
-        choices={"kinds": list(constraints.KINDS), "remasking": list(remasking.NAMES)},
-        graphviz=f"gradio_api/file={CLIENT / 'vendor' / 'graphviz.js'}",
-    )
+    choices = {"kinds": list(constraints.KINDS), "remasking": list(remasking.NAMES)}
+    functions = [*endpoints.SERVER_FUNCTIONS, *lessons.SERVER_FUNCTIONS]
+    return component("debugger.js", value, "debugger", DEBUGGER_EVENTS, functions, news=None, choices=choices)
 
 
 class Headers:
@@ -97,6 +84,8 @@ def build() -> gr.Blocks:
     return page
 
 
+Update = dict[str, Any]
+Answer = dict[str, Any]
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 AT_ONCE: dict[str, Any] = {**QUIET, "queue": False}
 # A download begins by a click; the button that holds the file is clicked when the file is there.
@@ -109,9 +98,11 @@ def _wire_form(parts: fields.Parts, values: list[Any]) -> None:
     options = [parts[name] for name in form.OPTIONS]
     parts["kind"].change(fields.of_kind, parts["kind"], [parts["source"], parts["reading"], *options], **QUIET)
     parts["kind"].input(form.started, [parts["kind"], parts["source"]], parts["source"], **QUIET)
-    written = [parts["kind"], parts["source"], *options]
-    for part in written:
-        part.change(form.checked, written, parts["checked"], trigger_mode="always_last", **QUIET)
+    # One event for all fields: of two, the check of an older text could answer last.
+    changes = [parts[name].change for name in checking.LOOKED_AT]
+    gr.on(changes, _check, values, parts["checked"], trigger_mode="always_last", **QUIET)
+    parts["checked"].look(_check, values, parts["checked"], **QUIET)
+    parts["checked"].apply(_apply, values, [parts["checked"], *values], **AT_ONCE)
 
 
 def _wire_runs(shown: gr.HTML, parts: fields.Parts, values: list[Any]) -> None:
@@ -136,7 +127,19 @@ def _wire_traces(shown: gr.HTML, parts: fields.Parts, values: list[Any]) -> None
     parts["open"].upload(_upload, [shown, parts["open"]], shown, **AT_ONCE)
 
 
-# What Gradio hands over, as `app.running` and `app.events` take it.
+# What Gradio hands over, as `app.checking`, `app.running` and `app.events` take it.
+
+
+def _check(*values: Any) -> Answer:
+    return checking.check(values)
+
+
+def _apply(data: gr.EventData, *values: Any) -> list[Any]:
+    try:
+        return [gr.skip(), *checking.applied(values, getattr(data, "changes", None))]
+    except InputError as error:
+        refused = {**checking.check(values), "message": endpoints.message(error)}
+        return [refused, *[gr.skip()] * len(values)]
 
 
 def _words(data: gr.EventData, *names: str) -> dict[str, Any]:
@@ -144,29 +147,34 @@ def _words(data: gr.EventData, *names: str) -> dict[str, Any]:
     return {name: getattr(data, name, None) for name in names}
 
 
-def _run(now: View, request: gr.Request, *values: Any) -> Iterator[View]:
-    yield from running.run(now, request.session_hash, *values)
+def _news(value: View) -> Update:
+    """Tell of a run in progress; beside the debugger's value, or a step could take the place of what is chosen."""
+    return gr.update(news=value)
 
 
-def _run_beside(now: View, change: str, request: gr.Request) -> Iterator[View]:
-    yield from running.run_beside(now, request.session_hash, change)
+def _run(now: View, request: gr.Request, *values: Any) -> Iterator[Update]:
+    yield from map(_news, running.run(now, request.session_hash, *values))
 
 
-def _fork(now: View, data: gr.EventData, request: gr.Request) -> Iterator[View]:
+def _run_beside(now: View, change: str, request: gr.Request) -> Iterator[Update]:
+    yield from map(_news, running.run_beside(now, request.session_hash, change))
+
+
+def _fork(now: View, data: gr.EventData, request: gr.Request) -> Iterator[Update]:
     words = _words(data, "run", "step", "edits", "reuse", "instant")
-    yield from running.fork(now, request.session_hash, words)
+    yield from map(_news, running.fork(now, request.session_hash, words))
 
 
-def _go_on(now: View, data: gr.EventData, request: gr.Request) -> Iterator[View]:
-    yield from running.go_on(now, request.session_hash, getattr(data, "run", None))
+def _go_on(now: View, data: gr.EventData, request: gr.Request) -> Iterator[Update]:
+    yield from map(_news, running.go_on(now, request.session_hash, getattr(data, "run", None)))
 
 
-def _remedy(now: View, data: gr.EventData, request: gr.Request) -> Iterator[View]:
-    yield from running.remedy(now, request.session_hash, _words(data, "run", "changes"))
+def _remedy(now: View, data: gr.EventData, request: gr.Request) -> Iterator[Update]:
+    yield from map(_news, running.remedy(now, request.session_hash, _words(data, "run", "changes")))
 
 
-def _stop(now: View, request: gr.Request) -> View:
-    return running.stop(now, request.session_hash)
+def _stop(now: View, request: gr.Request) -> Update:
+    return _news(running.stop(now, request.session_hash))
 
 
 def _breaks(now: View, data: gr.EventData) -> View:
@@ -199,9 +207,9 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
     """Launch the page; `overrides` are of `gr.Blocks.launch`."""
     page = build()
     page.queue(default_concurrency_limit=2, max_size=32)
-    warm = threading.Timer(WARM_AFTER_S, _warm)
-    warm.daemon = True
-    warm.start()
+    later = threading.Timer(WARM_AFTER_S, warm)
+    later.daemon = True
+    later.start()
     return page.launch(
         **{
             "server_port": int(os.environ.get("GRADIO_SERVER_PORT", "7860")),
@@ -217,10 +225,14 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
     )
 
 
-def _warm() -> None:
-    """Import what the first run needs, while the user reads."""
-    from engine import preparation  # noqa: F401
-    from engine.models import embedded  # noqa: F401
+def warm() -> None:
+    """Take a step of the embedded model, which loads what the first run needs, while the user reads."""
+    from engine import decode, preparation
+    from engine.trace import Config
+
+    config = Config("", "regex", "[0-9]+", length=4, steps=1, block_length=4, temperature=1.0)
+    denoiser, header = preparation.prepare(config, load=loading.load)
+    next(decode.denoise(denoiser, header.automaton, header.config))
 
 
 def theme() -> gr.themes.Base:

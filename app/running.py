@@ -7,13 +7,12 @@ page, and goes on when it is asked to.
 from __future__ import annotations
 
 import dataclasses
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from app import sessions
+from app import loading, sessions
 from app.endpoints import message
 from app.form import read_form
-from app.views import View, gone, listed, view
+from app.views import View, gone, listed, news, view
 from engine import breakpoints
 from engine.errors import ConfigError, ForkError, InputError
 from engine.trace import Config, Edit
@@ -39,21 +38,23 @@ BESIDE: dict[str, str] = {
 
 def run(now: View | None, owner: str | None, *values: Any) -> Iterator[View]:
     """Run what the form says, one value a step."""
+    now = view(now)
     try:
-        yield from _run(view(now), "a", owner, *read_form(values))
+        yield from _run(now, "a", owner, *read_form(values))
     except InputError as error:
-        yield view(now, message=message(error), running=None)
+        yield news(now, message=message(error), running=None)
 
 
 def run_beside(now: View | None, owner: str | None, change: str) -> Iterator[View]:
     """Run the shown run once more with one thing changed, beside it and with the same noise."""
+    now = view(now)
     try:
-        first = sessions.find((now or {}).get("a"))
+        first = sessions.find(now["a"])
         if first is None:
             raise ConfigError("There is no run to compare with.", "Run something or open an example first.")
-        yield from _run(view(now), "b", owner, changed(first.header.config, BESIDE.get(change, change)))
+        yield from _run(now, "b", owner, changed(first.header.config, BESIDE.get(change, change)))
     except InputError as error:
-        yield view(now, message=message(error), running=None)
+        yield news(now, message=message(error), running=None)
 
 
 def changed(config: Config, change: str) -> Config:
@@ -76,17 +77,19 @@ def fork(now: View | None, owner: str | None, words: dict[str, Any]) -> Iterator
         words: `run`; `step`; `edits`, each with the fields of `Edit`, or `text` for `token_id`; `reuse`, for the
             recorded mean field of the step; `instant`, to stop in front of the next call of the model.
     """
+    now = view(now)
     try:
         parent = sessions.find(words.get("run"))
         if parent is None:
             raise gone()
-        yield from _fork(view(now), owner, parent, words)
+        yield from _fork(now, owner, parent, words)
     except InputError as error:
-        yield view(now, message=message(error), running=None)
+        yield news(now, message=message(error), running=None)
 
 
 def remedy(now: View | None, owner: str | None, words: dict[str, Any]) -> Iterator[View]:
     """Run a run's configuration with the changes that a finding proposes, beside it."""
+    now = view(now)
     try:
         first = sessions.find(words.get("run"))
         changes = words.get("changes")
@@ -100,10 +103,10 @@ def remedy(now: View | None, owner: str | None, words: dict[str, Any]) -> Iterat
             old = getattr(first.header.config, name)
             if None not in (old, value) and type(value) is not type(old):
                 raise ConfigError(f"The {name} can't be {value!r}.", f"It is {old!r} now; give one of that kind.")
-        shown = view(now, a=first.run_id, b=None)
+        shown = news(now, a=first.run_id, b=None)
         yield from _run(shown, "b", owner, dataclasses.replace(first.header.config, **pairs))
     except InputError as error:
-        yield view(now, message=message(error), running=None)
+        yield news(now, message=message(error), running=None)
 
 
 def _tuples(value: Any) -> Any:
@@ -112,29 +115,28 @@ def _tuples(value: Any) -> Any:
 
 def go_on(now: View | None, owner: str | None, run_id: object) -> Iterator[View]:
     """Let a stopped or paused run of this session go on behind its last step."""
+    now = view(now)
     try:
         made = sessions.RUNS.get(run_id)
         if made is None or made.owner != owner:
             raise gone()
         if made.status == "running":
             return
-        yield view(now, preparing=True)
-        from engine import debugger, models
+        yield news(now, preparing=True)
+        from engine import debugger
 
         resumed = debugger.resume(made.trace)
-        denoiser = models.load(made.header.config.model)
+        denoiser = loading.load(made.header.config.model)
         made.status = "running"
-        now = view(now, running=made.run_id, paused=None)
-        yield now
         before = len(made.steps)
         yield from _follow(now, made, _own(resumed, denoiser, before), before)
     except InputError as error:
-        yield view(now, message=message(error), running=None)
+        yield news(now, message=message(error), running=None)
 
 
 def _fork(now: View, owner: str | None, parent: Run, words: dict[str, Any]) -> Iterator[View]:
-    yield view(now, preparing=True)
-    from engine import debugger, models
+    yield news(now, preparing=True)
+    from engine import debugger
 
     trace, instant = parent.trace, bool(words.get("instant"))
     step = words.get("step")
@@ -142,12 +144,12 @@ def _fork(now: View, owner: str | None, parent: Run, words: dict[str, Any]) -> I
         raise ForkError(f"There is no step {step!r} to fork at.", "Choose one of the run's steps.")
     edits = _edits(trace, words.get("edits"))
     forked = debugger.fork(trace, step, edits, reuse=bool(words.get("reuse")) or instant)
-    denoiser = None if instant else models.load(trace.header.config.model)
+    denoiser = None if instant else loading.load(trace.header.config.model)
     made = sessions.RUNS.begin(forked.header, owner, parent=parent.run_id)
     position = next((edit.position for edit in edits if edit.position is not None), None)
     at = {"step": step, "position": position if position is not None else (now.get("at") or {}).get("position")}
-    shown = listed(view(now, a=parent.run_id, b=made.run_id, running=made.run_id, paused=None, at=at), made)
-    yield from _follow(shown, made, debugger.steps(forked, denoiser), step)
+    shown = {"a": parent.run_id, "b": made.run_id, "at": at}
+    yield from _follow(now, made, debugger.steps(forked, denoiser), step, **shown)
 
 
 def _own(forked: Fork, denoiser: Denoiser, known: int) -> Iterator[StepRecord]:
@@ -184,54 +186,36 @@ def _tokens(header: Header, text: str) -> list[int]:
     try:
         return [header.vocabulary.token_bytes.index(text.encode())]
     except ValueError:
-        from engine import models
-
-        token_ids: list[int] = models.load(header.config.model).encode(text).tolist()
+        token_ids: list[int] = loading.load(header.config.model).encode(text).tolist()
     if not token_ids:
         raise ForkError("There is no text to pin.", "Write some.")
     return token_ids
 
 
-def _model(name: str, *_: object) -> Denoiser:
-    """Load a model, or take the one of the last run: real ones take minutes. A typed-in table may have changed."""
-    from engine import models
-
-    return models.load(name) if name.startswith("table:") else _last_model(name)
-
-
-@lru_cache(maxsize=1)
-def _last_model(name: str) -> Denoiser:
-    from engine import models
-
-    return models.load(name)
-
-
 def _run(now: View, side: str, owner: str | None, config: Config, pins: Sequence[str] = ()) -> Iterator[View]:
     # The engine's compiled kernels take a moment to import, and the page is to be useful before.
-    yield view(now, preparing=True)
+    yield news(now, preparing=True)
     from engine import decode, preparation
 
-    denoiser, header = preparation.prepare(config, preparation.read_pins(pins), load=_model)
+    denoiser, header = preparation.prepare(config, preparation.read_pins(pins), load=loading.load)
     made = sessions.RUNS.begin(header, owner)
     shown = {"a": made.run_id, "b": None} if side == "a" else {"b": made.run_id}
-    begun = listed(view(now, **shown, running=made.run_id, paused=None), made)
-    yield from _follow(begun, made, decode.denoise(denoiser, header.automaton, header.config), 0, now)
+    yield from _follow(now, made, decode.denoise(denoiser, header.automaton, header.config), 0, **shown)
 
 
-def _follow(
-    now: View, made: Run, records: Iterator[StepRecord], unwatched: int, before: View | None = None
-) -> Iterator[View]:
+def _follow(now: View, made: Run, records: Iterator[StepRecord], unwatched: int, **shown: Any) -> Iterator[View]:
     """Take steps as they come, until the end, a stop, a breakpoint or a mistake.
 
     Args:
-        now: value of the debugger while it runs.
+        now: value of the debugger when it began.
         made: the run that grows.
         records: its steps.
         unwatched: number of the first step that may pause it; those before were there before.
-        before: what to show again should not even one step come.
+        shown: what the debugger shows from the first step on; one that fails before it changes nothing.
     """
     status, wrong, paused = "failed", None, None
     first, last = len(made.steps), made.steps[-1] if made.steps else None
+    now = news(now, running=made.run_id, paused=None)
     try:
         yield now
         watched = breakpoints.watch(records, _watched(now), made.header, first, last)
@@ -239,10 +223,11 @@ def _follow(
             if made.status != "running":  # stopped while this step was computed
                 return
             sessions.RUNS.append(made, step)
+            now = listed(news(now, **shown if number == first else {}), made)
             if hits and number >= unwatched:
                 paused = {"run": made.run_id, "step": number, "position": hits[0].position}
                 break
-            yield view(now)
+            yield now
         status = "paused" if paused else "finished" if made.trace.finished else "stopped"
     except GeneratorExit:
         status = "stopped"
@@ -253,8 +238,7 @@ def _follow(
         if made.status == "running":
             sessions.RUNS.finish(made, status)
     # A run that failed later is worth seeing up to there.
-    shown = now if made.steps or before is None else before
-    yield view(shown, running=None, paused=paused, message=wrong, at=paused)
+    yield news(now, running=None, paused=paused, message=wrong, at=paused)
 
 
 def _watched(now: View) -> list[breakpoints.Breakpoint]:
@@ -273,10 +257,10 @@ def stop(now: View | None, owner: str | None) -> View:
     made = sessions.RUNS.get((now or {}).get("running"))
     if made is not None and made.owner == owner and made.status == "running":
         sessions.RUNS.finish(made, "stopped")
-    return view(now, running=None)
+    return news(now, running=None)
 
 
 def set_breaks(now: View | None, texts: object) -> View:
     """Take the breakpoints at which runs are to pause."""
     known = [text for text in texts if isinstance(text, str)][:32] if isinstance(texts, list) else []
-    return {**view(now), "breaks": known}
+    return news(now, breaks=known)

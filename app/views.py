@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ConfigError, InputError
@@ -17,19 +18,27 @@ View = dict[str, Any]
 `a` and `b`: ids of the runs shown; `runs`: what this session may choose from; `running`: id of the run in progress;
 `preparing`: whether one is about to begin; `paused`: the run that stopped at a breakpoint, its step and the texts that
 hit; `breaks`: texts of the breakpoints at which runs stop; `message`: a mistake to be shown; `at`: where to look first;
-`serial`: so that each value is new.
+`serial`: so that each value is new; `claim`: serial of what the user did that `a` and `b` come from. A run in progress
+keeps the claim that it was begun with, so that its steps don't take the place of what was chosen since.
 """
 
 LISTED = 12
 """Runs of a session that its lists show."""
 
-_serials = itertools.count(1)
+_serials = itertools.count(time.time_ns() // 1000)
+"""From the clock, so that a page that outlives its server takes the next one's values for newer."""
 
 
 def view(now: View | None, **changes: Any) -> View:
     """Return the next value of the debugger; a message is shown once, unless it is given again."""
+    serial = next(_serials)
     kept = {**empty(), **(now or {}), "message": None, "at": None, "preparing": False}
-    return {**kept, **changes, "serial": next(_serials)}
+    return {**kept, "claim": serial, **changes, "serial": serial}
+
+
+def news(now: View | None, **changes: Any) -> View:
+    """Return the next value of what the user began earlier, under the claim of that time."""
+    return view(now, claim=(now or {}).get("claim", 0), **changes)
 
 
 def empty() -> View:
@@ -47,7 +56,9 @@ def empty() -> View:
 
 
 def listed(now: View, made: Run) -> View:
-    """Put a run on the session's list, which keeps the latest."""
+    """Put a run on the session's list, once; the list keeps the latest."""
+    if made.run_id in (run["id"] for run in now["runs"]):
+        return now
     number = max([0, *(run["number"] for run in now["runs"])]) + 1
     branch = made.header.branches[-1] if made.parent and made.header.branches else None
     entry = {

@@ -7,6 +7,7 @@ import {commandOf} from './keys.js';
 import * as finder from './palette.js';
 import * as find from './steps.js';
 import * as focusWords from './focus.js';
+import {NOTHING, merge} from './told.js';
 import {QUANTITIES} from './panels/loom.js';
 import {phasesOf} from './panels/phases.js';
 
@@ -18,7 +19,7 @@ export function mount({element, props, server, watch, trigger}) {
   const root = element.querySelector('.ds');
   const runs = new Map();
   const focus = {step: 0, phase: null, position: 0, state: null, node: null, side: 'a', metric: 'mar'};
-  let shown = {a: null, b: null}, serial = null, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
+  let shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
   const {parts, alarm, live, configuration, status, stop, resume, main, blank} = layout;
   const search = finder.create({run: () => active(), act, go, examples: () => gallery, show: name => trigger('example', {name})});
@@ -221,62 +222,69 @@ export function mount({element, props, server, watch, trigger}) {
     return run;
   }
 
-  // Python gave a new value: show its runs, fetch what is new of a run in progress, say its message.
-  let syncing = false, againSync = false;
-  async function sync() {
-    if (syncing) { againSync = true; return; }
-    syncing = true;
-    try {
-      do {
-        againSync = false;
-        await take(props.value ?? {});
-      } while (againSync);
-    } finally { syncing = false; }
+  // Python told something: say its message at once; show its runs, and fetch what is new of one in progress, in turn.
+  function hear(said, isNews) {
+    if (!said?.serial || said.serial === heard[isNews]) return;
+    heard[isNews] = said.serial;
+    said = JSON.parse(JSON.stringify(said));   // Gradio's own object watches what is done to it
+    if (said.message) layout.say(said.message);
+    else if (isNews && said.running && said.running !== told.running) alarm.hidden = true;
+    if (told.running && !said.running) changed = true;
+    if (told.serial && (said.claim ?? said.serial) > told.claim) lessons?.close();   // something else was chosen
+    told = merge(told, said, isNews);
+    hold();
+    return sync();
+  }
+  // What the next event of the user says to Python.
+  function hold() {
+    const {at, preparing, serial, ...kept} = told;
+    if (JSON.stringify(kept) !== held && !props.offline) props.value = JSON.parse(held = JSON.stringify(kept));
   }
 
-  async function take(value) {
-    const fresh = value.serial !== serial;
-    if (fresh && serial !== null) lessons?.close();   // Python shows something else now
-    serial = value.serial;
-    if (fresh && value.message) layout.say(value.message);
-    else if (fresh && value.running && value.running !== take.running) alarm.hidden = true;
-    take.running = value.running;
-    status.textContent = value.paused ? `paused at step ${value.paused.step}` : value.running ? 'running' : value.preparing ? 'preparing: reading the constraint, loading the model' : '';
-    stop.hidden = !value.running;
-    const before = {...shown}, a = await open(value.a), b = await open(value.b);
-    shown = {a: a ? value.a : null, b: b ? value.b : null};
+  let syncing = null, againSync = false;
+  function sync() {
+    againSync = true;
+    return syncing ??= (async () => {
+      try {
+        while (againSync) { againSync = false; await take(); }
+      } finally { syncing = null; }
+    })();
+  }
+
+  async function take() {
+    const {running, paused, preparing, at} = told, before = {...shown}, a = await open(told.a), b = await open(told.b);
+    told.at = null;
+    status.textContent = paused ? `paused at step ${paused.step}` : running ? 'running' : preparing ? 'preparing: reading the constraint, loading the model' : '';
+    stop.hidden = !running;
+    if (lessons?.active) return;
+    shown = {a: a?.id ?? null, b: b?.id ?? null};
     const isNew = shown.a !== before.a || shown.b !== before.b;
-    for (const run of [a, b]) if (run && (run.status === 'running' || value.running === run.id || !run.finished)) await run.pull();
+    for (const run of [a, b]) if (run && !run.finished) await run.pull();
     if (isNew) {
       changed = true;
       focus.side = 'a';
-      if (shown.a !== before.a) { focus.node = focus.state = null; focus.step = value.running === value.a ? 0 : Infinity; }
-      if (value.running === value.a) following = true;
-      if (value.running && value.running === value.b && value.at) following = false;
-      if (value.at) { focus.step = value.at.step < 0 ? Infinity : value.at.step; focus.position = value.at.position ?? focus.position; }
+      if (shown.a !== before.a) { focus.node = focus.state = null; focus.step = running === shown.a ? 0 : Infinity; }
+      following = Boolean(running) && running === shown.a;
     }
-    if (fresh && value.paused && value.at) { following = false; focus.step = value.at.step; focus.position = value.at.position ?? focus.position; }
+    if (at) { following &&= isNew; focus.step = at.step < 0 ? Infinity : at.step; focus.position = at.position ?? focus.position; }
     if (following) focus.step = lastStep();
-    if (!value.running) following = false;
-    if (fresh && !value.running) changed = true;
-    layout.list(value, shown, gallery);
+    if (!running) following = false;
+    layout.list(told, shown, gallery);
     settle();
-    root.dataset.running = value.running ? 'yes' : 'no';
-    if (value.running && !isNew) soon(); else later();
+    root.dataset.running = running ? 'yes' : 'no';
+    if (running && !isNew) soon(); else later();
   }
 
   // Python tells of each step and of the end; should it fail or be cut off, the run's own status says so.
   setInterval(async () => {
-    const run = runs.get(take.running);
+    const run = runs.get(told.running);
     if (!run || run.status !== 'running') return;
     if (await run.pull()) soon();
-    if (run.status === 'running') return;
-    take.running = null;
-    stop.hidden = true;
-    status.textContent = '';
-    root.dataset.running = 'no';
+    if (run.status === 'running' || told.running !== run.id) return;
+    told.running = null;
     changed = true;
-    later();
+    hold();
+    sync();
   }, 1500);
 
   // Commands, by the names that the keys and the palette have for them.
@@ -343,8 +351,9 @@ export function mount({element, props, server, watch, trigger}) {
   (async () => {
     gallery = (await server.get_gallery({})).cards ?? [];
     const words = focusWords.read(location.hash);
-    await sync();
-    watch('value', sync);
+    await hear(props.value, false);
+    watch('value', () => hear(props.value, false));
+    watch('news', () => hear(props.news, true));
     if (words.lesson) await learn(words);
     else if (words.a) {
       if (words.a !== shown.a || (words.b ?? null) !== shown.b) {

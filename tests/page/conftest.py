@@ -37,16 +37,10 @@ def browser_type_launch_args(
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
+    page_module.warm()  # compiled loops take half a minute where they are not cached, which is no test's subject
     _, address, _ = page_module.serve(server_port=None, prevent_thread_lock=True, quiet=True)
     yield address.rstrip("/")
     page_module.gr.close_all(verbose=False)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Try a test of the page again: browser, server and model share the cores, and a reply may be late once."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 class Debugger:
@@ -57,7 +51,7 @@ class Debugger:
         self.url = url
         self.errors: list[str] = []
         page.set_default_timeout(PATIENCE_MS)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
         page.on("request", self._request)
 
     def _request(self, request: Any) -> None:
@@ -76,6 +70,11 @@ class Debugger:
 
     def wait(self, name: str, value: str) -> None:
         expect(self.page.locator(f'[data-ready][data-{name}="{value}"]')).to_have_count(1)
+
+    def wait_checked(self, kind: str, source: str) -> None:
+        """Wait until the form's check is that of a constraint."""
+        checked = json.dumps([kind, source], separators=(",", ":"))
+        expect(self.page.locator("#checked")).to_have_attribute("data-checked", checked)
 
     def get(self, name: str) -> str | None:
         return self.root.get_attribute(f"data-{name}")

@@ -260,19 +260,16 @@ def test_the_address_brings_the_same_focus_back(debugger: Debugger) -> None:
     assert debugger.get("run") == first
 
 
-def test_every_example_opens_in_under_a_second(debugger: Debugger) -> None:
-    cards = examples.gallery()
+def test_every_example_opens_without_its_model(debugger: Debugger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.loading._fresh", lambda name: pytest.fail(f"{name} was loaded"))
+    cards = [card for card in examples.gallery() if card.files]
     assert len(cards) >= 8
     page = debugger.open().page
     for card in cards[1:]:
         debugger.blur()
         page.get_by_role("button", name="Examples").click()
         page.locator(f'.ds-card[data-name="{card.name}"]').click()
-        started = page.evaluate("performance.now()")
         debugger.wait("run", card.run_ids[0])
-        took = page.evaluate("performance.now()") - started
-        # Twice the second that the page has by itself: the tests share two cores with others.
-        assert took < 2000, f"{card.name} took {took:.0f} ms"
         if len(card.run_ids) > 1:
             expect(page.locator(".ds-text")).to_have_count(2)
 

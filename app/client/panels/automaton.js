@@ -1,43 +1,16 @@
 // The automaton as Graphviz laid it out, once per window; a step only changes classes. Beside it the source: where a state's tokens come from, and back.
 
 import {el} from '../draw.js';
+import {layouter, parse, reveal} from '../graph.js';
 
 export function create(go, tip, graphvizURL, light) {
   const source = el('code', {class: 'ds-source', tabindex: 0, role: 'region', 'aria-label': 'Source of the constraint'}), scroll = el('div', {class: 'ds-graph', tabindex: 0, role: 'img', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'});
   const element = el('div', {}, source, scroll, note);
+  const layout = layouter(graphvizURL);
   let shown = null, fresh = false, nodes = new Map(), edges = new Map(), marked = [], asked = null, last = null, segments = [], written = null, marks = null, inserted = null;
 
-  // Only when the server has no `dot`: the same DOT, laid out off the main thread.
-  let worker = null;
-  function layout(dot) {
-    worker ??= new Worker(URL.createObjectURL(new Blob([`
-      import {Graphviz} from ${JSON.stringify(new URL(graphvizURL, document.baseURI).href)};
-      const graphviz = Graphviz.load();
-      onmessage = async event => { try { postMessage((await graphviz).dot(event.data)); } catch (error) { postMessage(null); } };`], {type: 'text/javascript'})), {type: 'module'});
-    return new Promise(done => {
-      const timer = setTimeout(() => { worker.terminate(); worker = null; done(null); }, 8000);
-      worker.onmessage = event => { clearTimeout(timer); done(event.data); };
-      worker.postMessage(dot);
-    });
-  }
-
   function insert(svg) {
-    const parsed = new DOMParser().parseFromString(svg.slice(svg.indexOf('<svg')), 'image/svg+xml').documentElement;
-    parsed.querySelectorAll('script,foreignObject,image,style,title').forEach(n => n.remove());
-    parsed.querySelectorAll('a').forEach(n => n.replaceWith(...n.childNodes));
-    for (const n of [parsed, ...parsed.querySelectorAll('*')]) {
-      for (const {name} of [...n.attributes]) if (/^on|href$/i.test(name)) n.removeAttribute(name);
-      // Colours are the page's; what Graphviz wrote would not follow the theme.
-      for (const name of ['stroke', 'fill']) if (n.tagName !== 'svg' && n.getAttribute(name) !== 'none') n.removeAttribute(name);
-    }
-    const graph = document.importNode(parsed, true);
-    const [, , width, height] = (graph.getAttribute('viewBox') ?? '0 0 100 100').split(/\s+/).map(Number);
-    graph.removeAttribute('width');
-    graph.removeAttribute('height');
-    // As large as fits, down to four fifths; what is larger scrolls.
-    const room = scroll.clientWidth / width, most = scroll.closest('.learning') ? 2 : 1.25;
-    graph.style.width = `${Math.round(width * (room > 0.8 ? Math.min(most, room) : 1.1))}px`;
-    graph.style.aspectRatio = `${width} / ${height}`;
+    const graph = parse(svg, scroll.clientWidth, scroll.closest('.learning') ? 2 : 1.25);
     scroll.replaceChildren(graph);
     fresh = true;
     nodes = new Map([...graph.querySelectorAll('g.node')].map(g => [g.id, g]));
@@ -95,17 +68,7 @@ export function create(go, tip, graphvizURL, light) {
     if (state !== null) mark(nodes.get(`q${state}`), 'chosen');
     const count = run.states > shown.states.size ? `${shown.states.size} of ${run.states} states around ${centre}. ` : '';
     note.textContent = `${count}Filled by posterior at boundary ${position}; dashed ring: state of the draw at boundary ${position + 1}; heavy line: the token at position ${position}.`;
-    if (view.rested) reveal(nodes.get(`q${centre}`));
-  }
-
-  // Scroll the graph, never the page, so that a state is in view.
-  function reveal(node) {
-    if (!node) return;
-    const centre = fresh;
-    fresh = false;
-    const at = node.getBoundingClientRect(), frame = scroll.getBoundingClientRect(), room = 40;
-    if (centre || at.left < frame.left + room || at.right > frame.right - room) scroll.scrollLeft += at.left - frame.left - frame.width / 2;
-    if (centre || at.top < frame.top || at.bottom > frame.bottom) scroll.scrollTop += at.top - frame.top - frame.height / 2;
+    if (view.rested && nodes.has(`q${centre}`)) { reveal(scroll, nodes.get(`q${centre}`), fresh); fresh = false; }
   }
 
   // The source in the segments that origins cut it into, those marked that can be written next at the draw's state.

@@ -1,13 +1,39 @@
 // What the diagnosis of the shown run found: severity in word and sign, evidence, where to look, changes that were tried.
 
-import {el} from '../draw.js';
+import {el, number} from '../draw.js';
 
 const SIGNS = {error: '✕ error', warning: '▲ warning', info: 'i note'};
 
+// One finding, of a run or of what is still to run: what it is, where, evidence, and changes that mend it.
+export function item(found, {go = null, apply}) {
+  const {step, position, state} = found.focus ?? {}, seen = Object.entries({step, position, state}).filter(([, value]) => value !== null && value !== undefined);
+  const evidence = Object.entries(found.evidence ?? {}), {line, column, pointer} = found.where ?? {};
+  return el('li', {class: `ds-finding ${found.severity}`, 'data-code': found.code ?? ''}, el('p', {}, el('b', {text: SIGNS[found.severity] ?? found.severity}), ' ', el('span', {text: found.message})),
+    ...(found.frame ? [el('p', {class: 'ds-note', text: pointer ? `at #${pointer}` : `line ${line}, column ${column}`}), el('pre', {tabindex: 0, text: found.frame})] : []),
+    ...(found.evidence?.accepted && found.evidence.length ? [lengthLine(found.evidence)] : []),
+    ...(found.fixes ?? []).map(text => el('p', {class: 'ds-remedy', text})),
+    el('div', {class: 'ds-inline'}, ...(go && seen.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'show me', onclick: () => go(Object.fromEntries(seen))})] : []),
+      ...(found.remedies ?? []).map(({label, changes}) => el('button', {type: 'button', class: 'ds-button ds-mend', text: label, onclick: () => apply(changes)}))),
+    ...(evidence.length ? [el('details', {}, el('summary', {text: `evidence · ${found.code}`}), el('pre', {tabindex: 0, text: evidence.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n').slice(0, 4000)}))] : []));
+}
+
+// The accepted lengths on a line, with the canvas's own.
+function lengthLine({length, accepted, looked_up_to: last}) {
+  const SVG = 'http://www.w3.org/2000/svg', svg = document.createElementNS(SVG, 'svg'), least = accepted[0]?.[0] ?? length;
+  const low = Math.max(0, Math.min(length, least) - 2), high = Math.min(last, Math.max(length, least) + 8), x = n => 8 + 224 * (n - low) / Math.max(1, high - low);
+  const add = (name, attributes, text = '') => { const node = document.createElementNS(SVG, name); for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value); node.textContent = text; svg.append(node); };
+  for (const [key, value] of Object.entries({viewBox: '0 0 240 34', class: 'ds-lengths', role: 'img', 'aria-label': `Accepted lengths ${accepted.map(([a, b]) => a === b ? a : `${a} to ${b}`).join(', ') || 'none'}; the canvas has ${length}`})) svg.setAttribute(key, value);
+  add('line', {x1: 4, x2: 236, y1: 14, y2: 14, class: 'axis'});
+  for (const [from, to] of accepted) if (from <= high && to >= low) add('line', {x1: x(Math.max(from, low)) - 2, x2: x(Math.min(to, high)) + 2, y1: 14, y2: 14, class: 'fits'});
+  add('path', {d: `M${x(length)} 9 l4 -7 h-8 z`, class: 'canvas'});
+  for (const n of new Set([length, ...accepted.flat().filter(n => low <= n && n <= high).slice(0, 3)])) add('text', {x: x(n), y: 30, 'text-anchor': 'middle'}, number(n));
+  return svg;
+}
+
 export function create(go, trigger, server) {
-  const list = el('ul', {class: 'ds-findings'}), ask = el('button', {type: 'button', class: 'ds-button', text: 'Diagnose this run', onclick: diagnose});
+  const list = el('ul', {class: 'ds-findings'}), rest = el('ul', {class: 'ds-findings'}), summary = el('summary'), more = el('details', {class: 'ds-more', hidden: true}, summary, rest), ask = el('button', {type: 'button', class: 'ds-button', text: 'Diagnose this run', onclick: diagnose});
   const note = el('p', {class: 'ds-note'});
-  const element = el('div', {}, el('div', {class: 'ds-inline'}, ask, note), list);
+  const element = el('div', {}, el('div', {class: 'ds-inline'}, ask, note), list, more);
   const known = new Map();
   let run = null;
 
@@ -24,21 +50,16 @@ export function create(go, trigger, server) {
   function write() {
     const answer = known.get(`${run.id} ${run.count}`);
     list.replaceChildren();
+    more.hidden = true;
     note.textContent = '';
     if (!answer) return;
     if (answer.error) { note.textContent = answer.problem ?? 'This run is no longer held by the server.'; return; }
     if (!answer.findings.length) note.textContent = 'Nothing to report.';
-    list.replaceChildren(...answer.findings.map(item));
-  }
-
-  function item(found) {
-    const {step, position, state} = found.focus ?? {}, seen = Object.entries({step, position, state}).filter(([, value]) => value !== null && value !== undefined);
-    const evidence = Object.entries(found.evidence ?? {});
-    return el('li', {class: `ds-finding ${found.severity}`}, el('p', {}, el('b', {text: SIGNS[found.severity] ?? found.severity}), ' ', el('span', {text: found.message})),
-      ...(found.fixes ?? []).map(text => el('p', {class: 'ds-remedy', text})),
-      el('div', {class: 'ds-inline'}, ...(seen.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'show me', onclick: () => go(Object.fromEntries(seen))})] : []),
-        ...(found.remedies ?? []).map(({label, changes}) => el('button', {type: 'button', class: 'ds-button', text: label, onclick: () => trigger('remedy', {run: run.id, changes})}))),
-      ...(evidence.length ? [el('details', {}, el('summary', {text: `evidence · ${found.code}`}), el('pre', {tabindex: 0, text: evidence.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n')}))] : []));
+    const items = answer.findings.map(found => item(found, {go, apply: changes => trigger('remedy', {run: run.id, changes})}));
+    list.replaceChildren(...items.slice(0, 1));
+    rest.replaceChildren(...items.slice(1));
+    more.hidden = items.length < 2;
+    summary.textContent = items.length === 2 ? 'one more finding' : `${items.length - 1} more findings`;
   }
 
   function update(view) {

@@ -1,0 +1,124 @@
+"""What is said of the form before a run, without a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from test_events import values
+
+from app import checking, form, loading
+from engine.errors import InputError
+
+DIGITS = [*"0123456789", "."]
+REAL = r"[0-9]+(\.[0-9]*)?|\.[0-9]+"
+
+
+def asked(table: Callable[..., str], **changes: Any) -> tuple[Any, ...]:
+    return values(**{"model": table([[1.0] * 11] * 4), "source": REAL, **changes})
+
+
+def codes(told: dict[str, Any]) -> list[str]:
+    return [finding["code"] for finding in told["findings"]]
+
+
+def applied(given: tuple[Any, ...], told: dict[str, Any], remedy: int = 0) -> tuple[Any, ...]:
+    """Apply a remedy of the best finding, as the page does."""
+    sent = json.loads(json.dumps(told["findings"][0]["remedies"][remedy]["changes"]))
+    return checking.applied(given, sent)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"source": "[0-9]{5,}"}, "length"),
+        ({"source": "[0-9]{4}|é"}, "vocabulary"),
+        ({"pins": "0=.\n1=."}, "pins"),
+        ({"kind": "json_schema", "source": '{"type": "integer", "minimum": 5, "maximum": 3}'}, "empty"),
+    ],
+)
+def test_a_remedy_that_is_applied_to_the_form_mends_what_it_was_offered_for(
+    table: Callable[..., str], changes: dict[str, Any], code: str
+) -> None:
+    given = asked(table, **changes)
+    told = checking.check(given)
+    assert codes(told)[0] == code
+    assert code not in codes(checking.check(applied(given, told)))
+
+
+def test_a_form_with_nothing_wrong_has_accepted_examples(table: Callable[..., str]) -> None:
+    told = checking.check(asked(table))
+    assert {finding["severity"] for finding in told["findings"]} <= {"info"}
+    assert told["open"] is None
+    assert len(told["shortest"]) == len(told["sampled"]) == 3
+    for text in (*told["shortest"], *told["sampled"]):
+        assert re.fullmatch(REAL, text)
+        assert checking.get_reading({**told["constraint"], "text": text})["accepted"]
+    for nothing in ({"kind": "none"}, {"source": ""}, {"source": None}):
+        assert checking.check(asked(table, **nothing)) == {
+            "findings": [],
+            "constraint": None,
+            "shortest": [],
+            "sampled": [],
+            "open": None,
+        }
+
+
+def test_a_model_that_is_not_loaded_is_not_loaded_to_check_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_fresh", lambda name: pytest.fail(f"{name} was loaded"))
+    given = values(model="someone/large", source="[0-9]{9}")
+    told = checking.check(given)
+    assert told["findings"] == []
+    assert "once someone/large is loaded" in told["open"]
+    assert told["shortest"]
+    kept = checking.applied((*given[:12], "0=7", *given[13:]), {"length": 9})
+    assert (kept[form.FIELDS.index("length")], kept[form.FIELDS.index("pins")]) == (9, "0=7")
+
+
+def test_a_mistake_in_the_source_is_told_with_its_lines(table: Callable[..., str]) -> None:
+    told = checking.check(asked(table, source="(a|b"))
+    assert codes(told) == ["syntax"]
+    assert told["findings"][0]["frame"] == "  (a|b\n  ^"
+    assert told["constraint"] is None
+    assert codes(checking.check(asked(table, length=None))) == ["input"]
+
+
+@pytest.mark.parametrize("changes", [None, 3, {"nonsense": 1}, {"source": "x", "model": None, "y": 2}])
+def test_a_change_that_no_finding_offers_is_refused(table: Callable[..., str], changes: object) -> None:
+    with pytest.raises(InputError):
+        checking.applied(asked(table), changes)
+
+
+def test_a_text_is_marked_where_it_dies_in_the_source_and_in_the_automaton() -> None:
+    told = checking.get_reading({"kind": "regex", "source": "ab|cd", "reading": [], "text": "cx"})
+    assert (told["accepted"], told["read"]) == (False, 1)
+    assert [place["start"] for place in told["places"][0]] == [3]
+    assert told["spans"] == [[4, 5]]
+    states = told["states"][-1]
+    assert set(states) <= set(told["graph"]["states"])
+    assert f"id=q{states[0]} " in told["graph"]["dot"] or f'id="q{states[0]}"' in told["graph"]["dot"]
+    assert re.search(r'label=" d "', told["graph"]["dot"]), "edges say which bytes they read"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        None,
+        {},
+        {"text": 3, "kind": "regex", "source": "a"},
+        {"text": "a", "kind": "nonsense", "source": "a"},
+        {"text": "a", "kind": "regex", "source": "("},
+        {"text": "a", "kind": "regex", "source": ["a", 3]},
+        {"text": "a", "kind": "regex", "source": "a", "reading": [["x"]]},
+        {"text": "a", "kind": "json_schema", "source": "{}", "reading": [["depth", "x"]]},
+        {"text": "a" * 10_001, "kind": "regex", "source": "a"},
+    ],
+)
+def test_whatever_a_stranger_asks_of_the_tester_is_answered(words: object) -> None:
+    said = checking.get_reading(words)
+    assert said["error"] == "mistake"
+    assert said["problem"]
+    assert said["remedy"]
