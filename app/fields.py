@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,16 @@ from engine.tasks import TASKS, Task
 
 SAMPLERS = ("midpoint", "tree", "chain", "map", "independent", "local", "reject")
 TABLES = Path(__file__).parents[1] / "assets" / "tables"
+
+EXAMPLES = json.dumps({name: kind.example for name, kind in constraints.KINDS.items()})
+STARTED = f"""(kind, source) => {{
+  const examples = {EXAMPLES};
+  return kind in examples && (!source?.trim() || Object.values(examples).includes(source)) ? examples[kind] : source;
+}}"""
+"""What the source begins with when its kind is chosen: an example, unless the user wrote something.
+
+In the browser, since a reply of the server could take the place of what is typed meanwhile.
+"""
 
 Parts = dict[str, Any]
 """Components by name; those of `app.form.FIELDS` hold the configuration."""
@@ -46,7 +57,7 @@ def _constraint(value: Parts) -> Parts:
     return {
         "kind": gr.Radio(kinds, value=kind, label="Constraint", elem_id="kind"),
         "source": gr.Textbox(value.get("source", ""), elem_id="source", **source),
-        "checked": component("check.js", None, "checked", ("look", "apply"), [checking.get_reading]),
+        "checked": component("check.js", None, "checked", ("apply",), [checking.get_reading]),
         **_options(value),
     }
 

@@ -41,14 +41,6 @@ def hint(kind: str) -> str:
     return constraints.KINDS[kind].description if kind in constraints.KINDS else "Every text is accepted"
 
 
-def started(kind: str, source: str | None) -> str | None:
-    """Return what the source begins with when its kind is chosen: an example, unless the user wrote something."""
-    examples = {known.example for known in constraints.KINDS.values()}
-    if kind in constraints.KINDS and (not (source or "").strip() or source in examples):
-        return constraints.KINDS[kind].example
-    return source
-
-
 def options_of(kind: str) -> dict[str, Option]:
     """Return the options that a kind of constraint is read with, by name."""
     known = constraints.KINDS.get(kind)

@@ -77,7 +77,7 @@ def build() -> gr.Blocks:
             parts = fields.place()
         shown = debugger(events.first_view())
         values = [parts[name] for name in form.FIELDS]
-        _wire_form(parts, values)
+        _wire_form(page, parts, values)
         _wire_runs(shown, parts, values)
         _wire_traces(shown, parts, values)
         page.unload(_forget)
@@ -92,16 +92,15 @@ AT_ONCE: dict[str, Any] = {**QUIET, "queue": False}
 DOWNLOAD = "() => document.querySelector('#saved')?.click()"
 
 
-def _wire_form(parts: fields.Parts, values: list[Any]) -> None:
+def _wire_form(page: gr.Blocks, parts: fields.Parts, values: list[Any]) -> None:
     """Fill the form from a task, and say what is wrong with a constraint while it is written."""
     parts["task"].input(fields.of_task, parts["task"], values, **AT_ONCE)
     options = [parts[name] for name in form.OPTIONS]
     parts["kind"].change(fields.of_kind, parts["kind"], [parts["source"], parts["reading"], *options], **QUIET)
-    parts["kind"].input(form.started, [parts["kind"], parts["source"]], parts["source"], **QUIET)
+    parts["kind"].input(None, [parts["kind"], parts["source"]], parts["source"], js=fields.STARTED, **QUIET)
     # One event for all fields: of two, the check of an older text could answer last.
-    changes = [parts[name].change for name in checking.LOOKED_AT]
+    changes = [page.load, *(parts[name].change for name in checking.LOOKED_AT)]
     gr.on(changes, _check, values, parts["checked"], trigger_mode="always_last", **QUIET)
-    parts["checked"].look(_check, values, parts["checked"], **QUIET)
     parts["checked"].apply(_apply, values, [parts["checked"], *values], **AT_ONCE)
 
 

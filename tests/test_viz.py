@@ -218,6 +218,7 @@ def test_a_graph_that_dot_takes_too_long_for_is_left_to_the_browser(
 
 def test_without_dot_the_page_gets_the_graph_unlaid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
+    automaton.layout.cache_clear()
     part = payload.window(PAIR.header, 0)
     assert part["svg"] is None
     assert "q0 -> q1" in part["dot"]

@@ -24,5 +24,5 @@ export function mount({element, props, server, watch, trigger}) {
     (element.closest('#checked') ?? element).dataset.checked = JSON.stringify([constraint?.kind, constraint?.source]);
   }
   watch('value', update);
-  if (props.value) update(); else trigger('look', {});
+  update();
 }
