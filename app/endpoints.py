@@ -26,6 +26,8 @@ STEPS_AT_ONCE = 256
 DRAWS = 1_000
 """Draws that a step's sampler is measured with, fewer where those would take longer than `MEASURED_MS`."""
 MEASURED_MS = 20_000.0
+SMALL_LENGTH, SMALL_STATES = 8, 10
+"""Runs up to this size are shown with all arrows of their trellis."""
 _measuring = threading.Lock()
 
 
@@ -169,6 +171,33 @@ def get_fronts(asked: object) -> Answer:
     return _answer(asked, build)
 
 
+def get_messages(asked: object) -> Answer:
+    """Return, for `step` of a small `run`, the arrows of the trellis with their weights, and the messages."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        # It brings compiled loops, which the page does not need to open.
+        from engine.diagnosis import beliefs
+
+        small = run.header.config.length <= SMALL_LENGTH and run.header.automaton.states <= SMALL_STATES
+        if not run.steps or not small:
+            return {"error": "no such step" if small else "too large"}
+        record = run.steps[_number(words, "step", len(run.steps) - 1)]
+        found = beliefs.of_step(run.trace, record)
+        edges = run.header.automaton.edges
+        answer: Answer = payload.plain(
+            {
+                "edges": payload.arrows(run.header),
+                "weight": np.exp(found.log_label_mass[:, edges.label]).tolist(),
+                "forward": np.exp(found.log_forward).tolist(),
+                "backward": np.exp(found.log_backward).tolist(),
+                "posterior": found.posterior.tolist(),
+            }
+        )
+        return answer
+
+    return _answer(asked, build)
+
+
 def get_exactness(asked: object) -> Answer:
     """Return the frequencies of many draws of `step` of `run` by its own sampler beside the exact marginals."""
 
@@ -226,5 +255,6 @@ SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (
     get_words,
     get_findings,
     get_fronts,
+    get_messages,
     get_exactness,
 )

@@ -172,6 +172,16 @@ def drawn(whole: graph.Graph, center: int) -> Part:
     return {"states": states.tolist(), "dot": source, "svg": graph.layout(source)}
 
 
+def arrows(head: Header) -> list[list[Any]]:
+    """Return for each edge its source, its target, its tokens in few words, and how many they are."""
+    edges = head.automaton.edges
+    source = np.repeat(np.arange(head.automaton.states), np.diff(edges.ptr)).tolist()
+    tokens = [graph.edge_tokens(head.automaton, edge).tolist() for edge in range(edges.target.size)]
+    targets = edges.target.tolist()
+    words = [labels.summary(head.vocabulary, ids) for ids in tokens]
+    return [list(edge) for edge in zip(source, targets, words, map(len, tokens), strict=True)]
+
+
 def exactness(head: Header, found: Exactness) -> Part:
     """Return frequencies of draws beside exact probabilities: a row per cell, with its band."""
     arrays = {name: getattr(found, name) for name in ("position", "token_id", "expected", "observed", "low", "high")}

@@ -9,6 +9,7 @@ import * as find from './steps.js';
 import * as focusWords from './focus.js';
 import {NOTHING, merge} from './told.js';
 import {QUANTITIES} from './panels/loom.js';
+import {small} from './panels/weights.js';
 import {phasesOf} from './panels/phases.js';
 
 const REST_MS = 150;
@@ -116,6 +117,8 @@ export function mount({element, props, server, watch, trigger}) {
     parts.loom.update({...view, step: focus.step});
     parts.tree.update(view);
     parts.trellis.update(view);
+    layout.frames.weights.element.hidden = !small(run) || !server.get_messages;
+    parts.weights.update(view);
     parts.inspector.update(view);
     parts.exact.update(view);
     parts.midpoint.update(view);

@@ -8,6 +8,7 @@ import * as tokens from './panels/tokens.js';
 import * as loom from './panels/loom.js';
 import * as tree from './panels/tree.js';
 import * as trellis from './panels/trellis.js';
+import * as weights from './panels/weights.js';
 import * as inspector from './panels/inspector.js';
 import * as exact from './panels/exact.js';
 import * as midpoint from './panels/midpoint.js';
@@ -22,7 +23,7 @@ import * as runTree from './panels/runs.js';
 
 export function build({root, props, server, trigger, go, act, view, redraw}) {
   const tip = makeTip();
-  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go, (position, side) => parts.automaton.point(position, side)), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip, server),
+  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go, (position, side) => parts.automaton.point(position, side)), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip, server), weights: weights.create(go, server),
     inspector: inspector.create(go), exact: exact.create(go, server), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz, (positions, side) => parts.tokens.light(positions, side)), commits: commits.create(go), compare: compare.create(go, tip, server), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
   const choices = props.choices ?? {kinds: ['regex', 'choices'], remasking: ['low_confidence', 'random']};
   const fork = forks.create(trigger, choices), runs = runTree.create(trigger, go);
@@ -48,6 +49,7 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
     panel('map', 'Step × position', parts.loom, {controls: [parts.loom.legend, parts.loom.select]}),
     panel('tree', 'Midpoint tree', parts.tree, {controls: [note('darker: more entropy')]}),
     panel('trellis', 'Trellis', parts.trellis, {controls: parts.trellis.modes}),
+    panel('weights', 'Trellis with its weights', parts.weights),
     panel('automaton', 'Automaton', parts.automaton, {controls: parts.automaton.controls ?? []}));
   const right = el('div', {class: 'ds-right', tabindex: 0, role: 'region', 'aria-label': 'Details'},
     panel('position', 'Position', parts.inspector, {lines: true}), panel('exact', 'Is this exact?', parts.exact, {lines: true}), panel('against', 'A against B', parts.compare), panel('midpoint', 'Midpoint', parts.midpoint, {lines: true}), panel('order', 'Commits in order', parts.commits, {lines: true}),

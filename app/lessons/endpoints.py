@@ -43,6 +43,8 @@ def get_scene(asked: object) -> Answer:
     runs = {run_id: _run(found) for run_id in scene.runs if (found := sessions.find(run_id)) and len(found.steps) <= 4}
     numbers = {name: _plain(value) for name, value in scene.numbers.items()}
     shown = {"runs": list(scene.runs), "parts": runs, "at": dict(scene.at), "said": scene.said}
+    if scene.check:
+        shown["check"] = dict(scene.check)
     return {**shown, "numbers": numbers, "bet": _of_bet(lesson)}
 
 

@@ -6,14 +6,16 @@ a probability is a log partition, a marginal is a recorded posterior.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.lessons import recipes
+from app import examples
+from app.lessons import puzzles, recipes, seeds
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ SYMBOLS = (*"0123456789", ".")
 SHAPES = ("dd", "d.", ".d", "..")
 """The strings of two characters by their shape: `d` is a digit."""
 LONGEST_WALK = 12
+MOST_TYPED = 6_000
+"""Characters of a table and a constraint together: an address has to hold them."""
+END = "<end>"
+"""Name of the EOS of a typed table, whatever its author called it."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +44,14 @@ class Scene:
         numbers: what the text's places in braces stand for.
         said: a sentence about the controls, such as what was changed of what was typed; none where all is plain.
         at: where the focus goes, `step` and `position`.
+        check: of a puzzle: what the diagnosis finds, and whether it is solved.
     """
 
     runs: tuple[str, ...]
     numbers: Mapping[str, Any] = field(default_factory=dict)
     said: str = ""
     at: Mapping[str, int] = field(default_factory=dict)
+    check: Mapping[str, Any] = field(default_factory=dict)
 
 
 def row(p: float) -> tuple[float, ...]:
@@ -192,7 +200,10 @@ def meet(controls: Mapping[str, Any]) -> Scene:
     sums = np.exp(found.log_forward + found.log_backward).sum(axis=1)
     inner = {f"sum {b}": float(sums[b]) for b in range(length + 1)}
     z = partition(shown)
-    return Scene((recipes.write(shown),), {"p": p, "length": length, "z": z, "log z": math.log(z), **inner})
+    same, grows = np.allclose(sums, z, rtol=1e-5), sums[-1] > sums[0]
+    trend = "It stays the same" if same else "It grows" if grows else "It shrinks"
+    known = {"p": p, "length": length, "z": z, "log z": math.log(z), "trend": trend}
+    return Scene((recipes.write(shown),), {**known, **inner})
 
 
 def midpoints(controls: Mapping[str, Any]) -> Scene:
@@ -207,7 +218,8 @@ def midpoints(controls: Mapping[str, Any]) -> Scene:
         "by tree": float(np.nansum(trace.steps[0].midpoint_log_probability, dtype=np.float64)),
         "by chain": _chain_log_probability(trace),
     }
-    return Scene((recipes.write(shown),), numbers)
+    middle = length // 2
+    return Scene((recipes.write(shown),), numbers, at={"position": middle, "node": middle})
 
 
 def rounds(length: int) -> int:
@@ -230,6 +242,98 @@ def _chain_log_probability(trace: Trace) -> float:
     return total
 
 
+def denoise(controls: Mapping[str, Any]) -> Scene:
+    """Show a recorded run of the embedded model."""
+    del controls
+    name = "example:call-json"
+    trace = examples.load(name)
+    assert trace is not None  # recorded with the project
+    z = np.exp([float(step.log_partition) for step in trace.steps])
+    numbers = {
+        "steps": len(trace.steps),
+        "positions": trace.header.config.length,
+        "settled": settled(trace),
+        "text": trace.text,
+        "first log z": float(trace.steps[0].log_partition),
+        "first z": float(z[0]),
+        "third z": float(z[2]),
+        "last z": float(z[-1]),
+    }
+    return Scene((name,), numbers)
+
+
+def settled(trace: Trace) -> int:
+    """Return the first step from which on every joint draw is the run's final text."""
+    final = trace.canvas
+    differs = [t for t, step in enumerate(trace.steps) if (step.drawn != final).any()]
+    return differs[-1] + 1 if differs else 0
+
+
+QUOTED = '"(yes|no)"'
+"""A quoted answer: the quotes are forced, the word between them is a choice of two."""
+WORDS = ('"', "yes", "no", "maybe")
+BELIEFS = ((0.30, 0.25, 0.25, 0.20), (0.02, 0.02, 0.01, 0.95), (0.60, 0.10, 0.10, 0.20))
+"""The first quote is unsure, the word is sure of what is forbidden, the last quote is fairly sure."""
+
+
+def quoted(confidence: str) -> Config:
+    """Return a run of three tokens whose confidence is the lead of the favourite over the second (`topk_margin`)."""
+    model = recipes.typed(WORDS, BELIEFS)
+    more: dict[str, Any] = {"steps": 2, "temperature": 0.0, "remasking": "topk_margin"}
+    return recipes.config(QUOTED, model, 3, confidence=confidence, **more)
+
+
+def remask(controls: Mapping[str, Any]) -> Scene:
+    """Show one toy under both confidences, and what many seeds of the embedded model came to."""
+    del controls
+    first = {name: recorded(quoted(name)).steps[0] for name in ("mar", "mf")}
+    numbers: dict[str, Any] = {
+        f"{name} first": WORDS[int(step.drawn[step.committed][0])] for name, step in first.items()
+    }
+    step = first["mar"]
+    for i, place in enumerate(("quote", "word", "end")):
+        numbers |= {f"mf {place}": float(step.confidence_mf[i]), f"mar {place}": float(step.confidence_mar[i])}
+    return Scene(tuple(recipes.write(quoted(name)) for name in ("mar", "mf")), {**numbers, **seeds.numbers()})
+
+
+def fix(name: str, controls: Mapping[str, Any]) -> Scene:
+    """Show what the debugger's own check says about an attempt at a puzzle, and its run where it could run."""
+    puzzle = puzzles.PUZZLES[name]
+    source, length = str(controls["source"]), controls.get("length", puzzle.fixed_length)
+    low, high = puzzles.LENGTHS
+    if isinstance(length, bool) or not isinstance(length, int) or not low <= length <= high:
+        raise ConfigError(f"The length is {length!r}.", f"Choose one from {low} to {high}.")
+    if len(source) > puzzles.MOST_CHARACTERS:
+        raise ConfigError(f"The constraint has {len(source)} characters.", "A shorter one is enough here.")
+    found = puzzles.attempt(puzzle, source, length)
+    runs = (recipes.write(found.config),) if found.config else ()
+    return Scene(runs, {"length": length}, check=puzzles.plain(found, puzzle))
+
+
+def own(controls: Mapping[str, Any]) -> Scene:
+    """Show a mean field that was typed in, under a constraint that was typed in."""
+    from engine.models import table
+
+    text, source = str(controls["table"]).strip(), str(controls["source"])
+    if len(text) + len(source) > MOST_TYPED:
+        raise ConfigError(f"This is {len(text) + len(source):,} characters.", f"Keep it under {MOST_TYPED:,}.")
+    typed = table.parse(text, "Your table", as_csv=not text.startswith("{"))
+    vocabulary = typed.vocabulary
+    tokens = [
+        None if v in vocabulary.eos_ids else (vocabulary.written(v) or b"").decode() for v in range(vocabulary.size)
+    ]
+    eos = next((END for token in tokens if token is None), None)
+    written = {"tokens": [token or END for token in tokens], "eos": eos, "steps": typed.mean_field.tolist()}
+    steps, length, _ = typed.mean_field.shape
+    config = recipes.config(source, recipes.TABLE + json.dumps(written, ensure_ascii=False), length, steps=steps)
+    z = partition(config)
+    scaled = typed.facts["rows_normalised"]
+    said = "The rows don’t sum to 1; each was divided by its sum." if scaled else "Every row sums to 1."
+    return Scene(
+        (recipes.write(config),), {"z": z, "log z": math.log(z), "length": length, "tokens": len(tokens)}, said
+    )
+
+
 SCENES: dict[str, Callable[[Mapping[str, Any]], Scene]] = {
     "walk": walk,
     "model": model,
@@ -237,5 +341,9 @@ SCENES: dict[str, Callable[[Mapping[str, Any]], Scene]] = {
     "memory": memory,
     "meet": meet,
     "midpoints": midpoints,
+    "denoise": denoise,
+    "remask": remask,
+    **{f"fix {name}": partial(fix, name) for name in puzzles.PUZZLES},
+    "own": own,
 }
 """Every scene by the name that a lesson has for it."""

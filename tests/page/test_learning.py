@@ -49,9 +49,9 @@ class Learner(Debugger):
         """Guess, and return what was guessed."""
         if lesson.bet["kind"] == "choice":
             guess = lesson.bet["options"][0]
-            self.page.locator(f'.ds-bet input[value="{guess}"]').check()
+            self.page.locator(".ds-bet .ds-option input").first.check()
         else:
-            guess = 37
+            guess = 7
             self.page.fill(".ds-bet input", str(guess))
         self.page.click(".ds-bet .primary")
         expect(self.page.locator(".ds-reveal")).to_be_visible()
@@ -100,9 +100,11 @@ def test_a_bet_is_kept_before_the_answer_and_the_numbers_are_the_engine_s(
         if isinstance(truth, float):
             assert float(shown) == pytest.approx(truth, rel=1e-9, abs=1e-12), name
         else:
-            assert shown == str(truth), name
-    assert learner.get("run") == answer["runs"][0]
-    expect(page.locator(".ds-panel:not(.ds-off):visible")).to_have_count(len(set(lesson.panels) - {"steps"}))
+            assert shown == str(truth).lower() if isinstance(truth, bool) else str(truth), name
+    if answer["runs"]:
+        assert learner.get("run") == answer["runs"][0]
+    panels = len(set(lesson.panels) - {"steps"}) if answer["runs"] else 0
+    expect(page.locator(".ds-panel:not(.ds-off):visible")).to_have_count(panels)
 
 
 def test_a_control_moves_figure_numbers_and_link(learner: Learner) -> None:
@@ -167,6 +169,40 @@ def test_the_keyboard_alone_turns_lessons_bets_and_leaves(browser: Browser, url:
     context.close()
 
 
+def test_a_puzzle_turns_green_by_the_debugger_s_own_check(learner: Learner) -> None:
+    page = learner.learn("A").page
+    expect(page.locator(".ds-solving .ds-finding")).to_contain_text("takes 10 tokens")
+    page.locator("#ds-control-length").fill("10")
+    expect(page.locator(".ds-solving[data-solved=true]")).to_contain_text("nothing to say")
+    expect(page.locator(".ds-canvas [data-accepted=true]")).to_be_visible()
+    expect(page.locator(".ds-lesson-steps a.done", has_text="A")).to_have_count(1)
+
+
+def test_an_own_mean_field_is_normalised_in_place_and_its_link_holds_it(learner: Learner) -> None:
+    page = learner.learn("own").page
+    page.fill("#ds-control-source", "ab|ba")
+    page.fill("#ds-control-table", "a,b\n1,1\n3,1")
+    expect(page.locator(".ds-said")).to_contain_text("don’t sum to 1")
+    assert float(learner.numbers()["z"]) == pytest.approx(0.5)
+    again = Learner(page.context.new_page(), learner.url)
+    again.page.goto(page.url)
+    expect(again.page.locator('.ds[data-ready-for="own"]')).to_have_count(1)
+    assert again.get("run") == learner.get("run")
+    again.page.close()
+    page.fill("#ds-control-table", "a,b\n1,x")
+    expect(page.locator(".ds-said.wrong")).to_contain_text("isn't a number")
+
+
+def test_an_arrow_of_the_trellis_says_what_feeds_it(learner: Learner) -> None:
+    page = learner.learn("4").page
+    page.get_by_role("button", name="position 1, state 2 to 3").press("Enter")
+    expect(page.locator(".ds-weights .ds-note[role=status]")).to_contain_text("p(“.”) = 0.900")
+    page.get_by_role("button", name="position 0, state 0 to 2").press("Enter")
+    expect(page.locator(".ds-weights .ds-note[role=status]")).to_contain_text("sum of p over 10 tokens")
+    sums = page.eval_on_selector_all(".ds-sum", "nodes => nodes.map(n => Number(n.dataset.sum))")
+    assert sums == pytest.approx([0.19] * 3, rel=1e-6)
+
+
 def test_a_word_leads_to_the_glossary_and_back(learner: Learner) -> None:
     page = learner.learn("2").page
     page.locator(".ds-term", has_text="mean field").click()
@@ -180,7 +216,8 @@ def test_every_lesson_fits_and_axe_finds_nothing_serious(browser: Browser, url: 
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
     learner = Learner(context.new_page(), url)
     axe = Axe()
-    for name in [*(lesson.name for lesson in LESSONS), "glossary"]:
+    names = [*(lesson.name for lesson in LESSONS), "glossary"]
+    for number, name in enumerate(names):
         if name == "glossary":
             learner.page.evaluate("location.hash = 'lesson=glossary'")
             expect(learner.page.locator(".ds-words")).to_be_visible()
@@ -189,12 +226,14 @@ def test_every_lesson_fits_and_axe_finds_nothing_serious(browser: Browser, url: 
             skip = learner.page.get_by_role("button", name="Skip, show me")
             if skip.count():
                 skip.click()
+        wide = learner.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, f"lesson {name} is wider than the screen by {wide} px"
+        if number % 2 == (scheme == "dark"):
+            continue  # each lesson is looked at in one of the two
         found = axe.run(learner.page, context="[data-ready]", options=RULES).response["violations"]
         bad = [
             f"{v['id']}: {n['html'][:160]}" for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]
         ]
         assert bad == [], name
-        wide = learner.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"lesson {name} is wider than the screen by {wide} px"
     assert not learner.errors
     context.close()

@@ -50,7 +50,10 @@ export function create(lesson, word, settled, behind = []) {
     // What the engine says of the bet's own settings; a bet made before stays revealed.
     know(found) {
       numbers = found;
-      if (own !== undefined && reveal.hidden) { form.hidden = true; judge(own); reveal.hidden = false; return true; }
-      return false;
+      if (own === undefined || !reveal.hidden) return false;
+      form.hidden = true;
+      judge(own);
+      reveal.hidden = false;
+      return true;
     }};
 }

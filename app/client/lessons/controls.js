@@ -18,7 +18,7 @@ export function create(control, value, changed) {
 function slider({name, label, low, high, step}, value, changed) {
   const shown = el('output', {class: 'ds-control-value', for: `ds-control-${name}`});
   const range = el('input', {type: 'range', id: `ds-control-${name}`, min: low, max: high, step, value});
-  const tell = () => { shown.textContent = number(Number(range.value)); };
+  const tell = () => { shown.textContent = Number.isInteger(step) ? range.value : number(Number(range.value)); };
   range.addEventListener('input', () => { tell(); changed(Number(range.value)); });
   tell();
   return {element: el('label', {class: 'ds-control slider'}, el('span', {text: label}), range, shown), set(to) { range.value = to; tell(); }};
@@ -37,7 +37,7 @@ function text({name, label, length, try: tries = []}, value, changed) {
   const field = el('input', {type: 'text', class: 'ds-input ds-mono', id: `ds-control-${name}`, value, maxlength: length, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false'});
   field.addEventListener('input', () => changed(field.value));
   const put = to => { field.value = to; changed(to); };
-  return {element: el('div', {class: 'ds-control text'}, el('label', {}, el('span', {text: label}), field), el('span', {class: 'ds-tries'}, ...tries.map(to => el('button', {type: 'button', class: 'ds-button ds-mono', text: to, onclick: () => put(to)})))), set(to) { field.value = to; }};
+  return {element: el('div', {class: `ds-control text ${length > 40 ? 'long' : ''}`}, el('label', {}, el('span', {text: label}), field), el('span', {class: 'ds-tries'}, ...tries.map(to => el('button', {type: 'button', class: 'ds-button ds-mono', text: to, onclick: () => put(to)})))), set(to) { field.value = to; }};
 }
 
 function area({name, label, rows = 6}, value, changed) {

@@ -10,7 +10,7 @@ const SETTLE_MS = 350;   // until what is slower than the eye, a thousand draws,
 
 export function create(page) {
   const {root, layout, server, parts, go, trigger} = page;
-  const head = el('header', {class: 'ds-lesson-head'}), text = el('article', {class: 'ds-lesson'}), more = el('div', {class: 'ds-lesson more'});
+  const head = el('header', {class: 'ds-lesson-head'}), text = el('article', {class: 'ds-lesson'}), more = el('div', {class: 'ds-lesson more'}), verdict = el('section', {class: 'ds-lesson ds-solving', role: 'status', 'aria-label': 'The check', hidden: true});
   let book = null, lesson = null, settings = {}, fields = [], bet = null, asking = false, again = false, settle = 0, about = null;
 
   const link = name => `#lesson=${encodeURIComponent(name)}`;
@@ -38,15 +38,15 @@ export function create(page) {
     if (root.classList.contains('learning')) return;
     root.classList.add('learning');
     root.classList.toggle('large-type', store.get('large'));
-    layout.main.before(head, text, more);
+    layout.main.before(head, text, verdict, more);
     document.querySelector('.sidebar.open .toggle-button')?.click();
   }
 
   function close() {
     if (!root.classList.contains('learning')) return;
     root.classList.remove('learning', 'large-type');
-    root.removeAttribute('data-lesson');
-    for (const part of [head, text, more]) part.remove();
+    for (const name of ['lesson', 'revealed', 'readyFor']) delete root.dataset[name];
+    for (const part of [head, text, verdict, more]) part.remove();
     for (const panel of Object.values(layout.frames)) panel.element.classList.remove('ds-off');
     lesson = null;
     go({redraw: true});
@@ -68,12 +68,14 @@ export function create(page) {
 
   function write() {
     root.dataset.lesson = lesson.name;
+    root.removeAttribute('data-revealed');
     panels(lesson.panels);
     heading(lesson.name);
     const title = el('h2', {class: 'ds-lesson-title', tabindex: -1}, el('span', {class: 'ds-lesson-number', text: lesson.name}), lesson.title);
     about = el('p', {class: 'ds-said', role: 'status'});
     fields = lesson.controls.map(control => controlOf.create(control, settings[control.name], value => { settings[control.name] = value; address('replaceState'); ask(); }));
-    const reset = fields.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'Reset', onclick: restart})] : [];
+    verdict.hidden = true;
+    const reset = fields.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'Reset', onclick: restart}), ' ', el('button', {type: 'button', class: 'ds-link-button', text: 'Copy link', onclick: copy})] : [];
     text.replaceChildren(title, ...paragraphs(lesson.text, word), ...fields.length ? [el('div', {class: 'ds-controls-box'}, ...fields.map(field => field.element), about, ...reset)] : [about]);
     const numbers = el('details', {class: 'ds-again'}, el('summary', {text: 'Again with numbers'}), ...paragraphs(lesson.again, word));
     const table = lesson.bars.rows ? [bars(lesson.bars)] : [], after = lesson.bars.after;
@@ -93,6 +95,11 @@ export function create(page) {
     }
   }
 
+  async function copy({target}) {
+    try { await navigator.clipboard.writeText(location.href); target.textContent = 'Copied'; } catch { target.textContent = 'Copy it from the address bar'; }
+    setTimeout(() => { target.textContent = 'Copy link'; }, 2000);
+  }
+
   function restart() {
     settings = Object.fromEntries(lesson.controls.map(control => [control.name, control.value]));
     fields.forEach((field, k) => field.set(settings[lesson.controls[k].name]));
@@ -100,15 +107,17 @@ export function create(page) {
     ask();
   }
 
+  function revealed() { root.dataset.revealed = 'yes'; fillAll(); }
+
   // After a reveal the figure shows what was bet on.
   function settled() {
+    revealed();
     const change = {...lesson.bet.at, ...lesson.bet.shows};
     settings = {...settings, ...change};
     fields.forEach((field, k) => field.set(settings[lesson.controls[k].name]));
     heading(lesson.name);
-    fillAll();
     address('replaceState');
-    if (Object.keys(change).length) ask();
+    if (Object.keys(change).length || lesson.bet.alone) ask();
     bet.reveal.scrollIntoView({block: 'nearest'});
   }
 
@@ -129,8 +138,11 @@ export function create(page) {
         ({numbers, bet: ofBet} = answer);
         fillAll();
         said(answer.said, false);
-        await page.show({a: answer.runs[0], b: answer.runs[1] ?? null, parts: answer.parts, at: {...first ? {step: 0, position: 0, ...asked.at} : {}, ...answer.at}});
-        if (bet?.know(ofBet) && first) fillAll();
+        if (answer.check) check(answer.check);
+        panels(answer.runs.length ? asked.panels : []);
+        if (bet?.know(ofBet)) revealed();
+        const both = !asked.bet.alone || bet?.revealed();
+        if (answer.runs.length) await page.show({a: answer.runs[0], b: both ? answer.runs[1] ?? null : null, parts: answer.parts, at: {...first ? {step: 0, position: 0, ...asked.at} : {}, ...answer.at}});
       } while (again);
     } finally { asking = false; }
     root.dataset.reacted = (performance.now() - began).toFixed(1);
@@ -142,6 +154,19 @@ export function create(page) {
   function said(words, wrong) {
     about.textContent = words ?? '';
     about.classList.toggle('wrong', wrong);
+  }
+
+  // A puzzle is solved when the debugger's own check falls silent.
+  const SIGNS = {error: '✕ error', warning: '▲ warning'};
+  function check({findings, accepted, kept, keeps, solved}) {
+    const item = (kind, sign, message, ...more) => el('li', {class: `ds-finding ${kind}`}, el('p', {}, el('b', {text: sign}), ' ', message), ...more);
+    verdict.hidden = false;
+    verdict.dataset.solved = solved;
+    verdict.replaceChildren(el('h3', {text: solved ? '✓ The check has nothing to say' : 'The check says'}), el('ul', {class: 'ds-findings'},
+      ...findings.map(({severity, message, frame, fixes}) => item(severity, SIGNS[severity], message, ...frame ? [el('pre', {text: frame, tabindex: 0})] : [], ...fixes.length ? [el('details', {}, el('summary', {text: 'A hint'}), ...fixes.map(text => el('p', {text})))] : [])),
+      ...kept ? [] : [item('error', '✕ lost', 'The constraint no longer accepts what it is for: ', ...keeps.flatMap((text, k) => [k ? ' or ' : '', el('code', {text})]), '.')],
+      ...accepted === false ? [item('error', '✕ not accepted', 'The run ended in a text that the constraint does not accept.')] : []));
+    if (solved && !store.isDone(lesson.name)) { store.finish(lesson.name); heading(lesson.name); }
   }
 
   function fillAll() { for (const part of [text, more]) { fill(part, numbers, ofBet); for (const bar of part.querySelectorAll('[data-bar]')) bar.style.width = `${100 * (numbers[bar.dataset.bar] ?? 0)}%`; } }
@@ -187,6 +212,7 @@ export function create(page) {
 
   function plain(title, ...content) {
     lesson = bet = null;
+    verdict.hidden = true;
     root.dataset.lesson = 'plain';
     panels([]);
     text.replaceChildren(el('h2', {class: 'ds-lesson-title', tabindex: -1, text: title}), ...content);

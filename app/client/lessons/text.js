@@ -2,7 +2,7 @@
 
 import {el, number} from '../draw.js';
 
-const PARTS = /`([^`]+)`|\*([^*]+)\*|\[\[([^\]|]+)(?:\|([^\]]+))?\]\]|\{([^}%]+)(%?)\}/g;
+const PARTS = /`([^`]+)`|\*([^*]+)\*|\[\[([A-Za-z][^\]|]*)(?:\|([^\]]+))?\]\]|\{([a-z][a-z0-9 .]*)(%?)\}/g;
 
 // A text in paragraphs. `word(name, shown)` makes what stands for a word of the glossary.
 export const paragraphs = (text, word) => text.trim().split(/\n\s*\n/).filter(Boolean).map(part => el('p', {}, ...inline(part.trim(), word)));
