@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -288,10 +290,12 @@ def test_a_panel_fills_the_page_is_read_as_a_table_and_is_taken_along(debugger: 
 def test_a_run_that_is_replaced_while_slow_goes_on_unseen(
     debugger: Debugger, table: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = Table.logits
+    answer, asked, seen = Table.logits, itertools.count(), threading.Event()
 
     def slowly(self: Table, *given: object) -> object:
-        time.sleep(0.05)
+        if next(asked) > 4:
+            assert seen.wait(60), "the example was never in view"
+            time.sleep(0.02)
         return answer(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Table, "logits", slowly)
@@ -304,6 +308,7 @@ def test_a_run_that_is_replaced_while_slow_goes_on_unseen(
              .observe(document.querySelector('[data-ready]'), {attributes: true})"""
     )
     expect(page.locator("#debugger [data-running=yes]")).to_have_count(1)
+    seen.set()
     expect(page.locator("#debugger [data-running=no]")).to_have_count(1)
     debugger.blur()
     debugger.press("Home", "End")
