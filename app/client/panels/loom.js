@@ -154,7 +154,8 @@ export function create(go, tip) {
       const stacked = matchMedia('(max-width: 900px)').matches;
       for (const [name, run] of shown) draw(sides[name], run, view, shown.length > 1 && !stacked ? Math.floor((view.widths.left - 14) / 2) : view.widths.left);
     }
-    for (const [name] of shown) cursor(sides[name], view);
+    // A second run that just began has a step before its map is drawn.
+    for (const [name] of shown) if (sides[name].run) cursor(sides[name], view);
   }
   function rows({run, metric}) {
     const {of} = QUANTITIES[metric], body = [];
