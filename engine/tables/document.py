@@ -151,7 +151,8 @@ def _promise(results: Results) -> Iterator[str]:
     else:
         yield (
             f"All {runs:,} runs of the constrained arms (map, Mf, Mar) satisfy their constraint: 100.0 %, each text "
-            "judged by an oracle that shares no code with the engine (Python's `re`, or comparison with the choices)."
+            "judged by an oracle that shares no code with the engine: Python's `re`, `json`, `ast` and `sqlite3`, and "
+            "`jsonschema`."
         )
     yield ""
 

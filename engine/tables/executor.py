@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine import models
 from engine.errors import ConfigError
 from engine.tables.runner import Work, solve
+from engine.tasks import families
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,11 +45,11 @@ def load(name: str, dtype: str) -> Denoiser:
 
 
 def missing(cells: Sequence[Cell], count: int, done: Results) -> list[Work]:
-    """Divide into work what isn't done yet of the first `count` problems of each cell."""
+    """Divide into work what isn't done yet of the first `count` problems of each cell, or of as many as there are."""
     found = []
     for task in dict.fromkeys(cell.task for cell in cells):
         left: dict[tuple[Cell, ...], list[int]] = {}
-        for n in range(count):
+        for n in range(len(families.named(task).problems(count, "held_out"))):
             wanted = tuple(cell for cell in cells if cell.task == task and n not in done.get(cell, ()))
             left.setdefault(wanted, []).append(n)
         for wanted, numbers in left.items():

@@ -53,11 +53,11 @@ def measure(denoiser: Denoiser, tasks: Sequence[str], problems: int) -> Iterator
         states = []
         for seed, problem in enumerate(family.problems(problems, "held_out")):
             config = config_of(Cell(task, "Mar", 1.0, family.length), problem, seed)
-            constraint = constraints.read(problem.kind, problem.source)
+            constraint = constraints.read(problem.kind, problem.source, **dict(problem.reading))
             automaton = token_automaton.compile(constraint, denoiser.vocabulary)
             states.append(automaton.states)
             runs = {name: (automaton, replace(config, sampler=name)) for name in SAMPLERS[1:]}
-            runs["unconstrained"] = (free, replace(config, kind=None, source=None, sampler="independent"))
+            runs["unconstrained"] = (free, replace(config, kind=None, source=None, reading=(), sampler="independent"))
             for name, best in _fastest(denoiser, runs).items():
                 times[name].append(best)
         for name, found in times.items():

@@ -102,7 +102,7 @@ def _read(line: str) -> dict[int, dict[Cell, Run]]:
 
 def first(results: Results, cells: Iterable[Cell], count: int) -> Results:
     """Return of some cells the first problems, all of which are done."""
-    return {cell: {n: results[cell][n] for n in range(count)} for cell in cells}
+    return {cell: {n: run for n, run in sorted(results[cell].items()) if n < count} for cell in cells}
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
     """
     found = []
     for cell, runs in results.items():
-        row: dict[str, Any] = {**asdict(cell), "count": len(runs)}
+        row: dict[str, Any] = {**asdict(cell), "constrained": cell.constrained, "count": len(runs)}
         for name in ("satisfied", "right"):
             interval = wilson(sum(getattr(run, name) for run in runs.values()), len(runs))
             row |= {name: interval.share, f"{name}_low": interval.low, f"{name}_high": interval.high}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -80,6 +80,7 @@ def config_of(cell: Cell, problem: Problem, seed: int) -> Config:
         prompt=problem.prompt,
         kind=problem.kind,
         source=problem.source,
+        reading=problem.reading,
         length=length,
         steps=cell.steps,
         block_length=length,
@@ -151,9 +152,11 @@ def _answer(denoiser: Denoiser, asked: Sequence[tuple[_Answered, np.ndarray]]) -
 
 
 def _automaton(config: Config, vocabulary: Vocabulary) -> TokenAutomaton:
-    return _compiled(config.kind or "", config.source or "", vocabulary)
+    return _compiled(config.kind or "", config.source or "", config.reading, vocabulary)
 
 
 @lru_cache(maxsize=64)
-def _compiled(kind: str, source: str | tuple[str, ...], vocabulary: Vocabulary) -> TokenAutomaton:
-    return token_automaton.compile(constraints.read(kind, source), vocabulary)
+def _compiled(
+    kind: str, source: str | tuple[str, ...], reading: tuple[tuple[str, Any], ...], vocabulary: Vocabulary
+) -> TokenAutomaton:
+    return token_automaton.compile(constraints.read(kind, source, **dict(reading)), vocabulary)

@@ -1,15 +1,21 @@
-"""Function calls: read in any spelling, and compared by what they say."""
+"""Function calls: read in any spelling, and compared by what they say.
+
+The `call` families ask for the syntax alone; for the `tools` families the functions of the request are declared.
+"""
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
 from engine.tasks.problem import Family, Problem, from_corpus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from engine.training.corpus import Example
 
 _STRING = r'"([a-z \']|\\["\\])*"'
@@ -104,7 +110,47 @@ def _python_problem(example: Example) -> Problem:
     return Problem(example.prompt, "regex", PYTHON_CALL, example.spellings["python"])
 
 
+def _schema(value: object) -> dict[str, Any]:
+    """Return the type that a function declares for an argument which may have this value."""
+    if isinstance(value, dict):
+        members = {key: _schema(item) for key, item in value.items()}
+        return {"type": "object", "properties": members, "required": [*members]}
+    if isinstance(value, list):
+        return {"type": "array", "items": {"type": "string"}}
+    names = {bool: "boolean", int: "integer", float: "number"}
+    return {"type": names.get(type(value), "string")}
+
+
+def functions(prompt: str, name: str, given: Mapping[str, object]) -> str:
+    """Write the functions that a request of the corpus lists, as JSON.
+
+    Args:
+        prompt: of the corpus, which lists names and arguments.
+        name: of the function that is to be called.
+        given: its arguments, whose types it declares; the arguments of other functions are strings.
+    """
+    declared = []
+    for found in re.finditer(r"(\w+)\(([\w, ]+)\)[;.]", prompt):
+        members = {key: _schema(given[key] if found[1] == name else "") for key in found[2].split(", ")}
+        parameters = {"type": "object", "properties": members, "required": [*members]}
+        declared.append({"name": found[1], "parameters": parameters})
+    return json.dumps(declared)
+
+
+def _declared(syntax: str) -> Callable[[Example], Problem]:
+    def problem(example: Example) -> Problem:
+        said = json.loads(example.spellings["json"])
+        source = functions(example.prompt, said["name"], said["arguments"])
+        return Problem(example.prompt, "tools", source, example.spellings[syntax], reading=(("call_syntax", syntax),))
+
+    return problem
+
+
 FAMILIES = (
     Family("call-json", "Function calls in spaced JSON", 40, from_corpus("call", _json_problem), is_right),
     Family("call-python", "Function calls in Python", 40, from_corpus("call", _python_problem), is_right),
+    Family("tools-json", "Calls of declared functions in JSON", 40, from_corpus("call", _declared("json")), is_right),
+    Family(
+        "tools-python", "Calls of declared functions in Python", 40, from_corpus("call", _declared("python")), is_right
+    ),
 )

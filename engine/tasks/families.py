@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from engine.errors import ConfigError
-from engine.tasks import calls, formats, puzzles, queries
+from engine.tasks import bfcl, calls, formats, puzzles, queries
 from engine.tasks.problem import Family
 
-FAMILIES: tuple[Family, ...] = (*calls.FAMILIES, *puzzles.FAMILIES, *queries.FAMILIES, *formats.FAMILIES)
+FAMILIES: tuple[Family, ...] = (
+    *calls.FAMILIES,
+    *puzzles.FAMILIES,
+    *queries.FAMILIES,
+    *formats.FAMILIES,
+    *bfcl.FAMILIES,
+)
 
 
 def named(name: str) -> Family:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.training import corpus
 
@@ -26,6 +26,7 @@ class Problem:
         source: of the constraint.
         answer: a right answer, in the constraint's language.
         others: further right answers, where a list of them decides.
+        reading: options that the constraint is read with.
     """
 
     prompt: str
@@ -33,6 +34,7 @@ class Problem:
     source: str | tuple[str, ...]
     answer: str
     others: tuple[str, ...] = ()
+    reading: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

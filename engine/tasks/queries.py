@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -64,4 +65,16 @@ def _problem(example: Example) -> Problem | None:
     return problem
 
 
-FAMILIES = (Family("sql", "SQL over one table", 32, from_corpus("sql", _problem), is_right),)
+def _with_schema(example: Example) -> Problem | None:
+    problem = _problem(example)
+    if problem is None:
+        return None
+    with closing(database(problem)) as connection:
+        ((schema,),) = connection.execute("SELECT sql FROM sqlite_schema").fetchall()
+    return replace(problem, kind="sql", source=schema)
+
+
+FAMILIES = (
+    Family("sql", "SQL over one table", 32, from_corpus("sql", _problem), is_right),
+    Family("sql-schema", "SQL over the declared table", 32, from_corpus("sql", _with_schema), is_right),
+)
