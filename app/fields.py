@@ -14,7 +14,7 @@ from app.components import component
 from engine import constraints, remasking
 from engine.tasks import TASKS, Task
 
-SAMPLERS = ("midpoint", "tree", "chain", "map", "independent", "local", "reject")
+SAMPLERS = ("midpoint", "tree", "chain", "map", "independent", "local", "reject", "lookahead")
 TABLES = Path(__file__).parents[1] / "assets" / "tables"
 
 EXAMPLES = json.dumps({name: kind.example for name, kind in constraints.KINDS.items()})

@@ -15,7 +15,7 @@ import gradio as gr
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 
-from app import checking, endpoints, events, fields, form, loading, running, sessions
+from app import checking, endpoints, events, fields, form, loading, running, sessions, tables
 from app.components import CLIENT, component
 from app.lessons import endpoints as lessons
 from app.views import View
@@ -75,10 +75,15 @@ def build() -> gr.Blocks:
     with gr.Blocks(title="Denoiscope", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)) as page:
         with gr.Sidebar(width=284, elem_id="form"):
             parts = fields.place()
-        shown = debugger(events.first_view())
+        with gr.Tabs(elem_id="tabs") as tabs:
+            with gr.Tab("Debugger", id="debugger"):
+                shown = debugger(events.first_view())
+            with gr.Tab("Tables", id="tables"):
+                recorded = component("tables.js", None, "recorded", ("open",), tables.SERVER_FUNCTIONS)
         values = [parts[name] for name in form.FIELDS]
         _wire_form(page, parts, values)
-        _wire_runs(shown, parts, values)
+        opened = recorded.open(_of_cell, None, [tabs, *values], **AT_ONCE)
+        _wire_runs(shown, parts, values, opened)
         _wire_traces(shown, parts, values)
         page.unload(_forget)
     return page
@@ -104,13 +109,21 @@ def _wire_form(page: gr.Blocks, parts: fields.Parts, values: list[Any]) -> None:
     parts["checked"].apply(_apply, values, [parts["checked"], *values], **AT_ONCE)
 
 
-def _wire_runs(shown: gr.HTML, parts: fields.Parts, values: list[Any]) -> None:
-    """Begin runs, stop them, and take the breakpoints at which they pause."""
+def _wire_runs(shown: gr.HTML, parts: fields.Parts, values: list[Any], opened: Any) -> None:
+    """Begin runs, stop them, and take the breakpoints at which they pause.
+
+    Args:
+        shown: the debugger.
+        parts: of the form.
+        values: those of its parts that hold the configuration.
+        opened: what fills the form from a cell of the tables, if it succeeds.
+    """
     started = [
         shown.fork(_fork, shown, shown, **QUIET),
         shown.go_on(_go_on, shown, shown, **QUIET),
         shown.remedy(_remedy, shown, shown, **QUIET),
         parts["run"].click(_run, [shown, *values], shown, **QUIET),
+        opened.success(_run, [shown, *values], shown, **QUIET),
         parts["run_beside"].click(_run_beside, [shown, parts["beside"]], shown, **QUIET),
     ]
     shown.stop(_stop, shown, shown, cancels=started, **AT_ONCE)
@@ -189,6 +202,14 @@ def _example(now: View, data: gr.EventData) -> list[Any]:
     return [after, *(events.shown_form(after) or [gr.skip()] * len(form.FIELDS))]
 
 
+def _of_cell(data: gr.EventData) -> list[Any]:
+    try:
+        config = tables.config_of(_words(data, "task", "arm", "temperature", "steps", "problem"))
+    except InputError as error:
+        raise gr.Error(f"{error.problem} {error.remedy}") from error
+    return [gr.update(selected="debugger"), *form.form_of(config, None)]
+
+
 def _save(now: View, data: gr.EventData) -> tuple[View, Any]:
     after, path = events.save_trace(now, "b" if getattr(data, "side", None) == "b" else "a")
     return after, path or gr.skip()
@@ -217,7 +238,7 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
             "max_file_size": events.UPLOAD_BYTES,
             "footer_links": ["settings"],
             "theme": theme(),
-            "css_paths": [CLIENT / "style.css", CLIENT / "lessons" / "lessons.css"],
+            "css_paths": [CLIENT / "style.css", CLIENT / "tables.css", CLIENT / "lessons" / "lessons.css"],
             "app_kwargs": {"middleware": [Middleware(Headers)]},
             **overrides,
         }

@@ -9,8 +9,8 @@ from xml.sax.saxutils import escape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-WIDTH, HEIGHT = 460, 280
-LEFT, RIGHT, TOP, BOTTOM = 40, 96, 14, 40
+WIDTH, HEIGHT = 400, 270
+LEFT, RIGHT, TOP, BOTTOM = 40, 92, 14, 40
 LINE = 13.0
 """Height of a label."""
 STYLE = """
