@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from app import examples
+from app.lessons import seeds
 from engine import decode, preparation, trace_file
 from engine.tasks import TASKS
 from engine.trace import Config, Trace
@@ -179,7 +180,7 @@ def save(recipe: Recipe, folder: Path, console: Console) -> examples.Example:
 
 
 def main(folder: Path = examples.FOLDER) -> None:
-    """Record every recipe into a folder."""
+    """Record every recipe into a folder; with the gallery also what the lessons say of many seeds."""
     console = Console(stderr=True)
     folder.mkdir(parents=True, exist_ok=True)
     cards = [dataclasses.asdict(save(recipe, folder, console)) for recipe in recipes()]
@@ -189,6 +190,8 @@ def main(folder: Path = examples.FOLDER) -> None:
             path.unlink()
     manifest = json.dumps(cards, indent=1, ensure_ascii=False)
     (folder / "manifest.json").write_text(manifest + "\n", encoding="utf-8")
+    if folder == examples.FOLDER:
+        seeds.record()
 
 
 if __name__ == "__main__":

@@ -149,10 +149,15 @@ def test_the_right_choice_of_a_bet_is_among_its_options() -> None:
             assert (truth if isinstance(truth, str) else f"{truth:g}") in lesson.bet["options"]
 
 
-def test_a_word_of_the_glossary_is_one_line() -> None:
-    for meaning in texts.glossary().values():
+def test_a_word_of_the_glossary_is_one_line_and_some_lesson_links_it() -> None:
+    parts = [part for lesson in LESSONS.values() for part in (lesson.text, lesson.reveal, lesson.again)]
+    linked = {word for part in parts for word in re.findall(r"\[\[([A-Za-z][^\]|]*)", part)}
+    meanings = texts.glossary()
+    assert list(meanings) == sorted(meanings, key=str.lower)
+    for word, meaning in meanings.items():
         assert "\n" not in meaning
         assert meaning.endswith(".")
+        assert word in linked, word
 
 
 @pytest.mark.parametrize(
