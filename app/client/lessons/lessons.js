@@ -38,7 +38,8 @@ export function create(page) {
     if (root.classList.contains('learning')) return;
     root.classList.add('learning');
     root.classList.toggle('large-type', store.get('large'));
-    layout.main.before(head, text, verdict, more);
+    layout.main.before(head, text, more);
+    layout.main.prepend(verdict);
     document.querySelector('.sidebar.open .toggle-button')?.click();
   }
 
@@ -148,7 +149,12 @@ export function create(page) {
     root.dataset.reacted = (performance.now() - began).toFixed(1);
     root.dataset.readyFor = lesson?.name ?? '';
     clearTimeout(settle);
-    settle = setTimeout(() => { if (lesson?.panels.includes('exact')) parts.exact.measure(); }, SETTLE_MS);
+    settle = setTimeout(measure, SETTLE_MS);
+  }
+
+  // Draws that are still being made for what was shown before are waited for.
+  function measure() {
+    if (lesson?.panels.includes('exact') && !parts.exact.ensure()) settle = setTimeout(measure, SETTLE_MS);
   }
 
   function said(words, wrong) {

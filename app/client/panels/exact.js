@@ -89,7 +89,11 @@ export function create(go, server) {
     const {position, token_id: ids, expected, observed, low, high} = answer.cells;
     return {head: ['position', 'token', 'exact', 'drawn', 'low', 'high'], body: Array.from(position, (at, k) => [at, name(run, ids[k]), expected[k], observed[k], low[k], high[k]])};
   }
-  // What a lesson shows, it measures by itself.
-  const ask_ = () => now && !ask.disabled && !known.has(keyOf(now)) && measure();
-  return {element, update, rows, measure: ask_};
+  // For a lesson, which measures what it shows by itself: whether this step is measured or being measured.
+  function ensure() {
+    if (busy) return false;
+    if (now && !ask.disabled && !known.has(keyOf(now))) measure();
+    return true;
+  }
+  return {element, update, rows, ensure};
 }
