@@ -58,7 +58,7 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   const main = el('div', {class: 'ds-main', hidden: true}, left, right);
   const blank = el('p', {class: 'ds-blank', text: 'Nothing is shown yet. Run what the form says, or open an example.'});
   const hint = el('p', {class: 'ds-hint', 'data-online': ''}, el('b', {text: 'New here? '}), 'Open a run that failed, press ', el('kbd', {text: 'h'}), ' for the step that lost it, ', el('kbd', {text: 'e'}), ' to pin another token there, and see the fork succeed. ',
-    el('button', {type: 'button', class: 'ds-link-button', text: 'Open it', onclick: () => { dismiss(); trigger('example', {name: 'no-such-hour'}); }}), ' ', el('button', {type: 'button', class: 'ds-link-button', text: 'Not now', onclick: dismiss}));
+    el('button', {type: 'button', class: 'ds-link-button', text: 'Open it', onclick: () => { dismiss(); trigger('example', {name: 'no-such-hour'}); }}), ' ', el('button', {type: 'button', class: 'ds-link-button', text: 'Take the lessons instead', onclick: () => act('lessons')}), ' ', el('button', {type: 'button', class: 'ds-link-button', text: 'Not now', onclick: dismiss}));
   function dismiss() { hint.hidden = true; try { localStorage.setItem('denoiscope-hint', 'seen'); } catch { /* a page without storage shows it again */ } }
   try { hint.hidden = Boolean(props.offline) || localStorage.getItem('denoiscope-hint') === 'seen'; } catch { hint.hidden = true; }
   const help = sheet(), cards = el('div', {class: 'ds-cards'});

@@ -257,6 +257,7 @@ def denoise(controls: Mapping[str, Any]) -> Scene:
         "first log z": float(trace.steps[0].log_partition),
         "first z": float(z[0]),
         "third z": float(z[2]),
+        "middle z": float(z[len(z) // 2]),
         "last z": float(z[-1]),
     }
     return Scene((name,), numbers)
