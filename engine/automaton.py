@@ -5,7 +5,6 @@ Minimal and deterministic where that stays under the state budget; else nondeter
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine import effort
 from engine.determinise import Determiniser, OverBudgetError, may_follow
 from engine.errors import Finding, Place, SizeError
 from engine.partition import breadth_first, prepare
@@ -31,10 +31,14 @@ LOOK_AROUND_BUDGET = 25_000
 """The same with look-around, whose states are conditions and take some ten times as long; a few seconds either way."""
 BYTE_BUDGET = 200_000
 """States once the characters of many scripts are written in bytes; `\\w` takes some 300 wherever it stands."""
-COMPILE_SECONDS = 4.0
-"""Processor time that the automaton of one constraint may take, all attempts and the writing of bytes together."""
-DETERMINISTIC_SHARE = 0.7
-"""Of that time, for the deterministic attempt where a nondeterministic one may follow."""
+COMPILE_STEPS = 3_500_000
+"""Steps that one constraint may take, read and compiled, all attempts and bytes together; see `engine.effort`."""
+LEAST_STEPS = 2_000_000
+"""Of those, what its automaton may take however much the reading took."""
+DETERMINISTIC_SHARE = 0.6
+"""Of those, for the deterministic attempt where a nondeterministic one may follow."""
+REDUCING_SHARE = 0.1
+"""Of those, for making a nondeterministic automaton smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +151,7 @@ class ByteAutomaton:
 
 
 def compile(
-    pattern: Pattern, source: str = "", budget: int | None = None, seconds: float = COMPILE_SECONDS
+    pattern: Pattern, source: str = "", budget: int | None = None, steps: float = COMPILE_STEPS
 ) -> ByteAutomaton:
     """Compile a pattern.
 
@@ -155,43 +159,47 @@ def compile(
         pattern: whose language is meant, on whole strings.
         source: the text that its origins point into, for messages.
         budget: of states before minimisation; by default `STATE_BUDGET`, or with look-around `LOOK_AROUND_BUDGET`.
-        seconds: of processor time, for all of it together.
+        steps: of work, for all of it together; see `engine.effort`.
 
     Returns:
         The minimal deterministic automaton. Where that passes the budget and there is no look-around, intersection or
         complement, a nondeterministic one, with a finding that names the construct to blame.
 
     Raises:
-        SizeError: the budget or the time is passed; names the construct that takes most of it.
+        SizeError: a budget is passed; names the construct that takes most of it.
     """
     if budget is None:
         budget = LOOK_AROUND_BUDGET if looks(pattern) else STATE_BUDGET
     prepare()
-    until = time.thread_time() + seconds
-    share = DETERMINISTIC_SHARE if may_follow(pattern) else 1.0
-    determiniser = Determiniser(pattern, budget, share * seconds)
-    cost = None
+    determiniser = Determiniser(pattern, budget)
     try:
-        try:
-            table = determiniser.table()
-        except OverBudgetError as error:
-            if not may_follow(pattern):
-                raise
-            table, cost = determiniser.follow(until - time.thread_time()), error
-        leaves = tuple(determiniser.leaf_ids)
-        writer = Writer(table.states, determiniser.alphabet, BYTE_BUDGET, until)
-        for state in range(table.states):
-            # One by one where moves by one symbol may lead to several states.
-            for moves in [list(table.moves(state))] if cost is None else ([move] for move in table.moves(state)):
-                writer.add(state, moves)
+        with effort.limited(steps):
+            table, cost = _table(determiniser, steps)
+            writer = Writer(table.states, determiniser.alphabet, BYTE_BUDGET)
+            for state in range(table.states):
+                # One by one where moves by one symbol may lead to several states.
+                for moves in [list(table.moves(state))] if cost is None else ([move] for move in table.moves(state)):
+                    writer.add(state, moves)
     except OverBudgetError as error:
         raise _too_large(str(error), error.blame, source) from None
     except TooManyBytesError as error:
+        leaves = tuple(determiniser.leaf_ids)
         raise _too_many_bytes(str(error), [leaves[leaf] for leaf in error.leaves], source) from None
-    found = _byte_automaton(table.accepting, writer, leaves)
+    found = _byte_automaton(table.accepting, writer, tuple(determiniser.leaf_ids))
     if cost is None or found.deterministic:
         return found
     return replace(found, findings=(_kept(cost, table, source),))
+
+
+def _table(determiniser: Determiniser, steps: float) -> tuple[Table, OverBudgetError | None]:
+    """Return the deterministic automaton, or a nondeterministic one and why it is that."""
+    if not may_follow(determiniser.pattern):
+        return determiniser.table(), None
+    try:
+        with effort.limited(DETERMINISTIC_SHARE * steps):
+            return determiniser.table(), None
+    except OverBudgetError as error:
+        return determiniser.follow(REDUCING_SHARE * steps), error
 
 
 def _byte_automaton(accepting: np.ndarray, writer: Writer, leaves: tuple[Origin, ...]) -> ByteAutomaton:

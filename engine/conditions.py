@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from engine import effort
 from engine.nfa import TooManyStatesError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def _and(left: Condition, right: Condition) -> Condition:
         return left
     if len(left) * len(right) > _CLAUSES:
         raise TooManyStatesError
+    effort.spend(0.3 * len(left) * len(right))
     return _absorbed(frozenset(a | b for a in left for b in right))
 
 
@@ -67,7 +69,9 @@ def _atoms(condition: Condition) -> Iterable[int]:
 
 def _absorbed(clauses: Condition) -> Condition:
     """Drop clauses that contain another, and those that contradict themselves."""
+    effort.spend(1 + 0.5 * sum(map(len, clauses)))
     kept = [c for c in clauses if not any(isinstance(x, tuple) and any(d <= c for d in x[1]) for x in c)]
+    effort.spend(0.1 * len(kept) * len(kept))
     if len(kept) < 2:
         return frozenset(kept)
     return frozenset(c for c in kept if not any(d < c for d in kept))
@@ -97,6 +101,7 @@ class Conditions:
         """Yield the moves of a state."""
         condition, trackers = state
         # Every clause holds an atom of the text itself beside what look-arounds ask: no other symbol moves it.
+        effort.spend(5 * len(condition))
         own = set(_own_atoms(condition))
         for symbols, atoms in self.nfa.taken(self.atoms(state)):
             writing = own.intersection(atoms)
@@ -147,6 +152,7 @@ class Conditions:
             held: what each look-behind says here.
             path: states passed since the last symbol; coming back to one can't help.
         """
+        effort.spend(0.5 + 0.02 * len(path))
         if state in path:
             return _FALSE
         if self.nfa.symbols[state] is not None or state == 0:
@@ -198,6 +204,7 @@ class Conditions:
         here: dict[int, Condition],
     ) -> None:
         """Add `condition`, and what guards on the way ask, to every atom reached from `state` without a symbol."""
+        effort.spend(0.5 + 0.02 * len(path))
         if state in path or condition == _FALSE:
             return
         if not self.nfa.splits[state]:  # an atom, or the end

@@ -1,22 +1,20 @@
-"""Pattern -> automaton over the symbols of its alphabet, within a budget of states and of time.
+"""Pattern -> automaton over the symbols of its alphabet, within a budget of states and of steps.
 
 Deterministic, or where that passes the budget and the pattern allows it, nondeterministic.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine import effort
 from engine.alphabet import Alphabet, alphabet_of
 from engine.conditions import Conditions
 from engine.machines import Follow, Inverse, Product, Subsets
 from engine.nfa import Nfa, TooManyStatesError
-from engine.partition import prepare
 from engine.pattern import Complement, Intersection, looks, nodes, without_edges
 from engine.reduction import reduced
 from engine.table import Table, minimal
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
-    from engine.machines import Machine, Step
+    from engine.machines import Machine
     from engine.pattern import Origin, Pattern
     from engine.table import Move
 
@@ -45,11 +43,12 @@ def may_follow(pattern: Pattern) -> bool:
 
 
 class OverBudgetError(Exception):
-    """The construction passes its budget of states or of time; `blame` is the construct that takes most of it."""
+    """The construction passes its budget of states or of steps; `blame` is the construct that takes most of it."""
 
-    def __init__(self, problem: str, blame: Pattern | None) -> None:
+    def __init__(self, problem: str, blame: Pattern | None, *, is_out_of_steps: bool = False) -> None:
         super().__init__(problem)
         self.blame = blame
+        self.is_out_of_steps = is_out_of_steps
 
 
 @dataclass
@@ -59,32 +58,31 @@ class Determiniser:
     Attributes:
         pattern: the whole pattern.
         budget: of states before minimisation, for each of its automata.
-        seconds: of processor time for all its deterministic automata together.
     """
 
     pattern: Pattern
     budget: int
-    seconds: float
     leaf_ids: dict[Origin, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.alphabet: Alphabet = alphabet_of(self.pattern)
         self._tables: dict[int, Table] = {}
-        prepare()
-        self._until = time.thread_time() + self.seconds
 
     def table(self) -> Table:
         """Return the minimal automaton of the whole pattern."""
         return self._explored(self._machine(self.pattern), self.budget)
 
-    def follow(self, seconds: float) -> Table:
-        """Return a nondeterministic automaton of a whole pattern that `may_follow`, in so much processor time."""
-        self.seconds = seconds
-        self._until = until = time.thread_time() + seconds
+    def follow(self, reducing: float) -> Table:
+        """Return a nondeterministic automaton of a whole pattern that `may_follow`, in the end with joined states.
+
+        After `reducing` steps no more of them are joined, which keeps the language.
+        """
         machine = self._thompson(self.pattern)
         assert isinstance(machine, Subsets)
-        # Not reducing further keeps the language, so half of the time is for the states themselves.
-        finish = partial(reduced, until=until - seconds / 2)
+
+        def finish(rows: Sequence[Sequence[Move]], accepting: np.ndarray) -> Table:
+            return reduced(rows, accepting, reducing)
+
         return self._explored(Follow(machine.nfa, machine.entry), self.budget, finish)
 
     def _machine(self, pattern: Pattern) -> Machine:
@@ -98,12 +96,13 @@ class Determiniser:
                 return self._thompson(without_edges(pattern))
 
     def _thompson(self, pattern: Pattern) -> Machine:
-        closed = [node for node in nodes(pattern, closed=True) if isinstance(node, (Intersection, Complement))]
-        for node in closed:
-            if id(node) not in self._tables:
-                self._tables[id(node)] = self._explored(self._machine(node), self.budget)
         nfa = Nfa(self.alphabet, self.leaf_ids, self._tables, ATOMS)
         try:
+            inside = list(nodes(pattern, closed=True))
+            effort.spend(len(inside))
+            for node in inside:
+                if isinstance(node, Intersection | Complement) and id(node) not in self._tables:
+                    self._tables[id(node)] = self._explored(self._machine(node), self.budget)
             nfa.state()  # 0, the final one
             entry = nfa.add(pattern, 0)
             return Conditions(nfa, entry) if looks(pattern) else Subsets(nfa, entry)
@@ -111,6 +110,8 @@ class Determiniser:
             raise OverBudgetError(
                 f"takes more than {ATOMS:,} states before it is made deterministic", _most_states(nfa)
             ) from None
+        except effort.OutOfStepsError:
+            raise OverBudgetError("takes too much work to build", _most_states(nfa), is_out_of_steps=True) from None
 
     def _settled(self, machine: Machine) -> Machine:
         """Make a machine minimal if it is small."""
@@ -118,37 +119,39 @@ class Determiniser:
             return machine
         try:
             return self._explored(machine, min(SETTLED, self.budget))
-        except OverBudgetError:
-            self._check_time(machine, [])
+        except OverBudgetError as error:
+            if error.is_out_of_steps:
+                raise
             return machine
 
     def _explored(self, machine: Machine, budget: int, finish: Finish = minimal) -> Table:
         """Number all states from the initial one, and make them as few as `finish` can."""
-        ids: dict[Hashable, int] = {machine.initial: 0}
         order: list[Hashable] = [machine.initial]
+        try:
+            rows = self._rows(machine, order, budget)
+            effort.spend(sum(map(len, rows)) + len(rows))
+        except TooManyStatesError:
+            raise OverBudgetError("needs too large a condition on what follows", blame(machine, order)) from None
+        except effort.OutOfStepsError:
+            raise OverBudgetError("takes too much work to build", blame(machine, order), is_out_of_steps=True) from None
+        return finish(rows, np.asarray([machine.accepts(state) for state in order]))
+
+    def _rows(self, machine: Machine, order: list[Hashable], budget: int) -> list[list[Move]]:
+        """Return the moves of every state that is reached; `order`, which holds the initial one, lists them."""
+        ids: dict[Hashable, int] = {machine.initial: 0}
         rows = []
         for state in order:
             row = []
-            for symbols, following, leaves in self._moves(machine, state, order):
+            for symbols, following, leaves in machine.moves(state):
                 to = ids.setdefault(following, len(order))
                 if to == len(order):
                     order.append(following)
                 row.append((symbols, to, leaves))
+            effort.spend(3 + 3 * len(row))
             rows.append(row)
             if len(order) > budget:
                 raise OverBudgetError(f"passes {budget:,} states", blame(machine, order))
-            self._check_time(machine, order)
-        return finish(rows, np.asarray([machine.accepts(state) for state in order]))
-
-    def _moves(self, machine: Machine, state: Hashable, order: list[Hashable]) -> list[Step]:
-        try:
-            return list(machine.moves(state))
-        except TooManyStatesError:
-            raise OverBudgetError("needs too large a condition on what follows", blame(machine, order)) from None
-
-    def _check_time(self, machine: Machine, order: list[Hashable]) -> None:
-        if time.thread_time() > self._until:
-            raise OverBudgetError(f"takes more than {self.seconds:.2g} s to build", blame(machine, order))
+        return rows
 
 
 def blame(machine: Machine, states: Sequence[Any]) -> Pattern | None:

@@ -5,8 +5,9 @@ All read the symbols of one alphabet, so they compose. `Machine` says what each 
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
+
+from engine import effort
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -48,6 +49,7 @@ class Subsets:
         """Yield the moves of a state."""
         nfa = self.nfa
         for symbols, atoms in nfa.taken(state):
+            effort.spend(2 + 0.3 * len(atoms))
             targets = {nfa.target[atom] for atom in atoms}
             leaves = {nfa.leaves[atom] for atom in atoms}
             yield symbols, self._union(targets), frozenset().union(*leaves)
@@ -69,6 +71,7 @@ class Follow(Subsets):
     def moves(self, state: frozenset[int]) -> Iterable[Step]:
         """Yield the moves of a state; a symbol may stand in several."""
         for symbols, atoms in self.nfa.taken(state):
+            effort.spend(2 + len(atoms))
             written: dict[frozenset[int], set[int]] = {}
             for atom in atoms:
                 written.setdefault(self._closure(self.nfa.target[atom]), set()).update(self.nfa.leaves[atom])
@@ -81,7 +84,9 @@ class Product:
 
     def __init__(self, machines: Sequence[Machine], symbols: Symbols) -> None:
         self.machines = machines
-        self._symbols = symbols
+        self._all = _mask(symbols)
+        self._steps: list[dict[Any, list[tuple[int, Any, frozenset[int]]]]] = [{} for _ in machines]
+        self._symbols: dict[int, Symbols] = {}
         self.initial = tuple(machine.initial for machine in machines)
 
     def accepts(self, state: tuple[Hashable, ...]) -> bool:
@@ -90,15 +95,39 @@ class Product:
 
     def moves(self, state: tuple[Hashable, ...]) -> Iterable[Step]:
         """Yield the moves of a state."""
-        together: list[tuple[Symbols, tuple[Hashable, ...], frozenset[int]]] = [(self._symbols, (), frozenset())]
-        for machine, part in zip(self.machines, state, strict=True):
-            steps = [(frozenset(symbols), to, leaves) for symbols, to, leaves in machine.moves(part)]
+        together: list[tuple[int, tuple[Hashable, ...], frozenset[int]]] = [(self._all, (), frozenset())]
+        for number, part in enumerate(state):
+            steps = self._moves(number, part)
+            effort.spend(0.2 * len(together) * len(steps))
             together = [
                 (both, (*before, to), written | leaves)
-                for (symbols, before, written), (others, to, leaves) in product(together, steps)
-                if (both := tuple(s for s in symbols if s in others))
+                for mask, before, written in together
+                for other, to, leaves in steps
+                if (both := mask & other)
             ]
-        yield from together
+        effort.spend(2 * len(together))
+        for mask, following, leaves in together:
+            yield self._listed(mask), following, leaves
+
+    def _moves(self, number: int, part: Any) -> list[tuple[int, Any, frozenset[int]]]:
+        """Return the moves of a state of one machine, their symbols as bits."""
+        known = self._steps[number]
+        if part not in known:
+            known[part] = [(_mask(symbols), to, leaves) for symbols, to, leaves in self.machines[number].moves(part)]
+            effort.spend(3 * len(known[part]))
+        return known[part]
+
+    def _listed(self, mask: int) -> Symbols:
+        if mask not in self._symbols:
+            self._symbols[mask] = tuple(n for n in range(mask.bit_length()) if mask >> n & 1)
+        return self._symbols[mask]
+
+
+def _mask(symbols: Symbols) -> int:
+    mask = 0
+    for symbol in symbols:
+        mask |= 1 << symbol
+    return mask
 
 
 class Inverse:
@@ -116,6 +145,7 @@ class Inverse:
 
     def moves(self, state: Hashable) -> Iterable[Step]:
         """Yield the moves of a state."""
+        effort.spend(2 + 0.1 * len(self._symbols))
         rest = set(self._symbols)
         if state is not None:
             for symbols, to, _ in self.machine.moves(state):

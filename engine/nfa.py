@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from engine import effort
 from engine.pattern import Atomic, Chars, Concat, Graph, Look, Repeat, Union
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Nfa:
         """Add a state."""
         if len(self.splits) >= self.budget:
             raise TooManyStatesError
+        effort.spend(3)
         self.symbols.append(symbols)
         self.target.append(target)
         # What a look-around reads is a condition, it writes nothing.
@@ -237,6 +239,7 @@ class Nfa:
                 if following not in seen:
                     seen.add(following)
                     stack.append(following)
+        effort.spend(0.4 * len(seen))
         return frozenset(atoms)
 
     def taken(self, atoms: Iterable[int]) -> Iterable[tuple[Symbols, list[int]]]:
@@ -253,6 +256,7 @@ class Nfa:
         for read in by_symbols:
             for symbol in read:
                 hits.setdefault(symbol, []).append(read)
+        effort.spend(0.4 * sum(map(len, by_symbols)) + len(hits))
         parts: dict[tuple[Symbols, ...], list[int]] = {}
         for symbol, reads in hits.items():
             parts.setdefault(tuple(reads), []).append(symbol)

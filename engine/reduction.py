@@ -8,11 +8,11 @@ either kind keeps the language and never adds a path.
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine import effort
 from engine.table import Table, flat, united
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from engine.table import Move
 
 
-def reduced(rows: Sequence[Sequence[Move]], accepting: np.ndarray, until: float = math.inf) -> Table:
+def reduced(rows: Sequence[Sequence[Move]], accepting: np.ndarray, steps: float = math.inf) -> Table:
     """Trim, then join bisimilar states, forwards and backwards, until neither joins any more.
 
     Args:
         rows: the moves of each state; state 0 is the initial one.
         accepting: bool `[states]`.
-        until: processor time of this thread from which no states are joined any more; the language is the same.
+        steps: of work after which no states are joined any more; the language is the same.
     """
     source, symbol, target, origin, sets = flat(rows)
     moves = np.stack([source, symbol, target, origin])
@@ -41,23 +41,23 @@ def reduced(rows: Sequence[Sequence[Move]], accepting: np.ndarray, until: float 
     moves, accepting = moves[:, useful[source] & useful[target]], accepting[useful]
     moves[[0, 2]] = number[moves[[0, 2]]]
     states = accepting.size + 1
-    while accepting.size < states and time.thread_time() < until:
-        states = accepting.size
-        moves, accepting = _joined(moves, accepting, bisimilar(moves[0], moves[1], moves[2], accepting, until))
-        start = _first(accepting.size)
-        moves, accepting = _joined(moves, accepting, bisimilar(moves[2], moves[1], moves[0], start, until))
+    try:
+        with effort.limited(steps):
+            while accepting.size < states:
+                states = accepting.size
+                moves, accepting = _joined(moves, accepting, bisimilar(moves[0], moves[1], moves[2], accepting))
+                start = _first(accepting.size)
+                moves, accepting = _joined(moves, accepting, bisimilar(moves[2], moves[1], moves[0], start))
+    except effort.OutOfStepsError:
+        pass
     states, width = accepting.size, int(moves[1].max(initial=0)) + 1
     key, first, origin, sets = united((moves[0] * width + moves[1]) * states + moves[2], moves[3], sets)
     ptr = np.searchsorted(key, np.arange(states + 1) * width * states)
     return Table(accepting, ptr, moves[1, first], moves[2, first], origin, sets)
 
 
-def bisimilar(
-    source: np.ndarray, symbol: np.ndarray, target: np.ndarray, marked: np.ndarray, until: float = math.inf
-) -> np.ndarray:
+def bisimilar(source: np.ndarray, symbol: np.ndarray, target: np.ndarray, marked: np.ndarray) -> np.ndarray:
     """Return the class of each state: the coarsest partition that agrees with `marked` and with the moves.
-
-    Each state is a class of its own where that isn't found `until` a processor time of this thread.
 
     When a block is split, its largest part keeps the number of the block, so that a state is given a new number, and
     those with a move to it are looked at again, no more than a logarithmic number of times (Hopcroft's argument).
@@ -74,10 +74,9 @@ def bisimilar(
         before[b].append(a)
     dirty = set(range(len(block)))
     while dirty:
-        if time.thread_time() > until:
-            return np.arange(len(block))
         parts: dict[int, dict[frozenset[tuple[int, int]], set[int]]] = {}
         for state in dirty:
+            effort.spend(2 + len(moves[state]))
             kind = frozenset((s, block[to]) for s, to in moves[state])
             parts.setdefault(block[state], {}).setdefault(kind, set()).add(state)
         changed = [state for number, split in parts.items() for state in _split(members, block, number, split.values())]

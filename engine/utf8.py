@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from engine import effort
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +72,7 @@ def _sequences(low: int, high: int) -> Iterable[tuple[tuple[int, int], ...]]:
 
 
 class TooManyBytesError(Exception):
-    """The states over bytes pass the budget or the time; `leaves` are those whose characters make the last of them."""
+    """The states over bytes pass a budget; `leaves` are those whose characters make the last of them."""
 
     def __init__(self, problem: str, leaves: frozenset[int]) -> None:
         super().__init__(problem)
@@ -94,21 +94,19 @@ class Writer:
         origin_sets: the set of leaves that each origin stands for.
     """
 
-    def __init__(self, states: int, alphabet: Alphabet, budget: int, until: float = math.inf) -> None:
+    def __init__(self, states: int, alphabet: Alphabet, budget: int) -> None:
         """Begin with the states over characters.
 
         Args:
             states: how many there are.
             alphabet: whose symbols are moved by.
             budget: of states over bytes.
-            until: processor time of this thread at which writing ends.
         """
         self.states = states
         self.edges: list[tuple[int, int, int, int, int]] = []
         self.origin_sets: list[frozenset[int]] = []
         self._alphabet = alphabet
         self._budget = budget
-        self._until = until
         self._origins: dict[frozenset[int], int] = {}
         self._blocks: dict[tuple[Symbols, ...], _Ways] = {}
         self._numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
@@ -117,7 +115,9 @@ class Writer:
     def add(self, source: int, moves: Iterable[tuple[Symbols, int, frozenset[int]]]) -> None:
         """Add the moves of a state: symbols, target, leaves; no symbol in two of them."""
         wide, exits = [], []
+        self._spend(8, frozenset())
         for symbols, target, leaves in moves:
+            self._spend(1 + 0.2 * len(symbols), leaves)
             origin = self._origin(leaves)
             ascii_ranges = (span for symbol in symbols for span in self._alphabet.ascii[symbol])
             self.edges += [(source, low, high, target, origin) for low, high in ascii_ranges]
@@ -136,12 +136,19 @@ class Writer:
         own = tuple(exits[n] for n in ways.below[node])
         key = (ways.number, node, own)
         if key not in self._known:
-            moves = [(low, high, *self._exit(ways, exits, to)) for low, high, to in ways.block[node]]
             leaves = frozenset[int]().union(*(self.origin_sets[origin] for _, origin in own))
+            self._spend(4 + 1.5 * len(ways.block[node]) + len(own), leaves)
+            moves = [(low, high, *self._exit(ways, exits, to)) for low, high, to in ways.block[node]]
             state = self._state(_joined((low, high, to) for low, high, to, _ in moves), leaves)
             self.edges += [(state, *move) for move in moves]
             self._known[key] = (state, self._origin(leaves))
         return self._known[key]
+
+    def _spend(self, steps: float, leaves: frozenset[int]) -> None:
+        try:
+            effort.spend(steps)
+        except effort.OutOfStepsError:
+            raise TooManyBytesError("takes too much work", leaves) from None
 
     def _state(self, moves: tuple[tuple[int, int, int], ...], leaves: frozenset[int]) -> int:
         number = self._numbers.setdefault(moves, self.states)
@@ -149,8 +156,6 @@ class Writer:
             self.states += 1
             if self.states > self._budget:
                 raise TooManyBytesError(f"passes {self._budget:,} states", leaves)
-            if time.thread_time() > self._until:
-                raise TooManyBytesError("takes too long", leaves)
         return number
 
     def _origin(self, leaves: frozenset[int]) -> int:

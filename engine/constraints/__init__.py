@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from engine import automaton
-from engine.errors import ApproximationError, ConfigError
+from engine import automaton, effort
+from engine.errors import ApproximationError, ConfigError, SizeError
 
 if TYPE_CHECKING:
     from engine.automaton import ByteAutomaton
@@ -137,14 +136,14 @@ class Constraint:
         source: what was written; a tuple of strings for `choices`; the JSON text for what is written in JSON.
         pattern: its syntax tree.
         findings: what the author should know.
-        seconds: of processor time, what reading leaves of the time for its automaton.
+        steps: of work, what reading leaves of those for its automaton.
     """
 
     kind: str
     source: str | tuple[str, ...]
     pattern: Pattern
     findings: tuple[Finding, ...]
-    seconds: float = field(default=automaton.COMPILE_SECONDS, compare=False)
+    steps: float = field(default=automaton.COMPILE_STEPS, compare=False)
 
     @property
     def text(self) -> str:
@@ -154,7 +153,7 @@ class Constraint:
     @cached_property
     def automaton(self) -> ByteAutomaton:
         """The byte automaton; raises `SizeError` over the budget of states or of time."""
-        return automaton.compile(self.pattern, self.text, seconds=self.seconds)
+        return automaton.compile(self.pattern, self.text, steps=self.steps)
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text is in the language, no tokenizer involved."""
@@ -175,6 +174,7 @@ def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Con
 
     Raises:
         ApproximationError: under `strict`, the language would not be the one that was written.
+        SizeError: it takes too much work.
         InputError: the kind or an option is unknown, or the source can't be read; says where.
     """
     if kind not in KINDS or (kind in ("regex", "grammar") and not isinstance(source, str)):
@@ -188,10 +188,12 @@ def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Con
             f"A constraint of kind {kind!r} has no option {min(options.keys() - known)!r}.",
             f"Its options are {', '.join(sorted(known))}." if known else "It has none; leave it out.",
         )
-    started = time.thread_time()
-    parsed = _parsed(kind, source, options)
-    left = automaton.COMPILE_SECONDS - (time.thread_time() - started)
-    constraint = Constraint(kind, *parsed, seconds=max(left, automaton.COMPILE_SECONDS / 2))
+    try:
+        with effort.limited(automaton.COMPILE_STEPS) as budget:
+            parsed = _parsed(kind, source, options)
+    except effort.OutOfStepsError as error:
+        raise SizeError("The constraint takes too much work to be read.", "Leave parts of it out.") from error
+    constraint = Constraint(kind, *parsed, steps=max(budget.left, automaton.LEAST_STEPS))
     changed = next((f for f in constraint.findings if f.accepts != "as written"), None)
     if strict and changed is not None:
         fixes = " ".join(changed.fixes) or "Read it without strict to have that."

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SECONDS = 1.0
 """Processor time for the whole search."""
-COMPILE_SECONDS = 0.3
-"""Processor time for one try."""
+COMPILE_STEPS = 300_000
+"""Of work for one try."""
 MOST_PARTS = 400
 MOST_REMEDIES = 3
 _REMOVABLE = ("(?=", "(?!", "(?<", "^", "$", "\\b", "\\B", "\\A", "\\Z")
@@ -143,7 +143,7 @@ def minimal_demands(constraint: Constraint) -> tuple[Demand, ...]:
             raise OutOfTimeError
         dropped = {path for demand in listed if demand not in kept for path in demand.paths}
         try:
-            return automaton.compile(without(pattern, dropped), seconds=COMPILE_SECONDS).is_empty
+            return automaton.compile(without(pattern, dropped), steps=COMPILE_STEPS).is_empty
         except SizeError:
             raise OutOfTimeError from None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine import effort
 from engine.constraints.json_schema import audit, document, texts
-from engine.constraints.json_schema.expansion import Expansion, TooMuchWorkError
+from engine.constraints.json_schema.expansion import Expansion, TooManyPlacesError
 from engine.constraints.json_schema.references import Schemas
 from engine.constraints.json_schema.report import Report
 from engine.constraints.json_schema.spelling import WHITESPACE, Layout, Whitespace
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 LEAF_BUDGET = 60_000
 """Leaves of a pattern, copies counted; beyond it what may nest without end is written less deep."""
+READ_STEPS = 1_250_000
+"""Of work for one attempt to write a schema; see `engine.effort`."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +137,14 @@ def written(
             layout = Layout(options.whitespace, options.blanks)
             writer = language(expansion, layout, depth, any_depth, options.key_order, options.plain_integers)
             try:
-                pattern = _written(writer, write)
-            except TooMuchWorkError:
-                if not writer.cuts or expansion.is_out_of_time:  # it is not the nesting, or less would take too long
+                with effort.limited(READ_STEPS):
+                    pattern = _written(writer, write)
+            except TooManyPlacesError:
+                if not writer.cuts:  # it is not the nesting
                     break
                 continue
+            except effort.OutOfStepsError:
+                break
             if texts.size(pattern) <= LEAF_BUDGET or (any_depth, depth) == _depths(options)[-1]:
                 audit.tell(report, writer, options, empty=pattern == Union(()))
                 return pattern, report

@@ -59,9 +59,9 @@ def _tell_depths(report: Report, writer: Writer) -> None:
         report.approximated(
             "recursion-depth",
             first,
-            f"The schema at {first or 'the root'}{_others(more)} is inside itself; at most {writer.depth} levels are "
-            "accepted, since a finite automaton can't count without end.",
-            "Choose another depth.",
+            f"The schema at {first or 'the root'}{_others(more)} is inside itself; it is accepted up to {writer.depth} "
+            f"{'time' if writer.depth == 1 else 'times'} inside itself, since a finite automaton can't count without end.",
+            f"Read it with another depth: --depth {writer.depth + 2}, or 'Recursion depth' on the page.",
             accepts="too little",
         )
     if writer.opened:

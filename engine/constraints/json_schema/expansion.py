@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from engine import effort
 from engine.constraints.json_schema import combination, dialect, formats, numbers, patterns, texts, unevaluated
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.values import (
@@ -43,11 +43,11 @@ WORK_BUDGET = 4_000
 """Places of a schema, nesting counted, that are worked out and written."""
 
 
-WORK_SECONDS = 1.25
-"""Processor time that this may take, with alternatives that overlap told apart and again without."""
+PLACE = 60
+"""Steps that a place takes at least; see `engine.effort`."""
 
 
-class TooMuchWorkError(Exception):
+class TooManyPlacesError(Exception):
     """A schema, nested as deep as it may be, has too many places."""
 
 
@@ -68,7 +68,6 @@ class Expansion:
         self.formats = formats
         self.overlaps = overlaps
         self.work = 0
-        self._until = time.thread_time() + WORK_SECONDS
         self.merged: dict[str, None] = {}
         self._known: dict[tuple[bool, Goal], Values] = {}
         self._open: list[Goal] = []
@@ -86,19 +85,15 @@ class Expansion:
         return found
 
     def spend(self) -> None:
-        """Count a step.
+        """Count a place.
 
         Raises:
-            TooMuchWorkError: there were too many.
+            TooManyPlacesError: there were too many.
         """
+        effort.spend(PLACE)
         self.work += 1
-        if self.work > WORK_BUDGET or time.thread_time() > self._until:
-            raise TooMuchWorkError
-
-    @property
-    def is_out_of_time(self) -> bool:
-        """Whether no processor time is left."""
-        return time.thread_time() > self._until
+        if self.work > WORK_BUDGET:
+            raise TooManyPlacesError
 
     @contextmanager
     def _entered(self, goal: Goal) -> Iterator[None]:

@@ -114,7 +114,25 @@ class Schemas:
         return self.goal(schema, pointer, registry.resolver(identity))
 
     def goal(self, schema: Any, pointer: str, resolver: Resolver[Any]) -> Goal:
-        """Return the goal of a schema that stands at a pointer."""
+        """Return the goal of a schema that stands at a pointer; one that only refers to another is that other.
+
+        So a schema that is inside itself is found to be, by whichever of its references.
+        """
+        goal = self._own_goal(schema, pointer, resolver)
+        passed: list[Goal] = []
+        while goal not in passed and self._only_refers(goal):
+            passed.append(goal)
+            goal = self._own_goal(*self._lookup(goal.value, "$ref"))
+        return goal
+
+    def _only_refers(self, goal: Goal) -> bool:
+        if goal.key[0] != "schema" or goal.value.foreign:
+            return False
+        schema = goal.value.schema
+        hidden = self.draft <= 7 and "$ref" in schema
+        return hidden or schema.keys() - ANNOTATIONS == {"$ref"}
+
+    def _own_goal(self, schema: Any, pointer: str, resolver: Resolver[Any]) -> Goal:
         if isinstance(schema, bool):
             return TRUE if schema else FALSE
         if schema.keys() <= ANNOTATIONS:
@@ -153,6 +171,10 @@ class Schemas:
         Raises:
             NotRegularError: it leads out of the document, or nowhere.
         """
+        return self.goal(*self._lookup(place, keyword))
+
+    def _lookup(self, place: Place, keyword: str) -> tuple[Any, str, Resolver[Any]]:
+        """Return the schema that a reference means, its pointer, and the resolver of its own references."""
         reference = place.schema[keyword]
         try:
             found = place.resolver.lookup(reference)
@@ -168,7 +190,7 @@ class Schemas:
                 self.document.place(pointer),
             ) from error
         pointer = self.document.pointers.get(id(found.contents), child(place.pointer, keyword))
-        return self.goal(found.contents, pointer, found.resolver)
+        return found.contents, pointer, found.resolver
 
 
 def _tolerant(schema: Any, draft: int) -> Any:

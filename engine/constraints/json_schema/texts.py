@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine import effort
 from engine.determinise import Determiniser, OverBudgetError
 from engine.errors import SizeError
 from engine.pattern import (
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
 BUDGET = 20_000
 """States of the automaton of one set of texts."""
-SECONDS = 1.0
-"""Processor time that it may take."""
+STEPS = 600_000
+"""Of work that it may take."""
 
 
 def literal(text: str, origin: Origin) -> Pattern:
@@ -58,26 +59,31 @@ def meet(parts: Sequence[Pattern], origin: Origin) -> Pattern:
 def compiled(pattern: Pattern) -> tuple[Table, Alphabet, tuple[Origin, ...]]:
     """Compile a set of texts to its automaton over characters; equal patterns are compiled once.
 
+    Each reading pays for that, so that what is refused does not depend on what was read before.
+
     Returns:
         The automaton, the characters that its symbols stand for, and the origins that its leaves number.
 
     Raises:
         OverBudgetError: it takes too many states or too long.
     """
-    found = _compiled(pattern)
+    found, steps = _compiled(pattern)
+    effort.pay(found, steps)
     if isinstance(found, OverBudgetError):
         raise found
     return found
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: Pattern) -> tuple[Table, Alphabet, tuple[Origin, ...]] | OverBudgetError:
-    determiniser = Determiniser(pattern, BUDGET, SECONDS)
-    try:
-        table = determiniser.table()
-    except OverBudgetError as error:
-        return error  # what is too large once is not tried again
-    return table, determiniser.alphabet, tuple(determiniser.leaf_ids)
+def _compiled(pattern: Pattern) -> tuple[tuple[Table, Alphabet, tuple[Origin, ...]] | OverBudgetError, float]:
+    """Return what came out, though it be an error, and the steps that it took."""
+    determiniser = Determiniser(pattern, BUDGET)
+    with effort.apart(STEPS) as budget:
+        try:
+            table = determiniser.table()
+        except OverBudgetError as error:
+            return error, STEPS - budget.left
+    return (table, determiniser.alphabet, tuple(determiniser.leaf_ids)), STEPS - budget.left
 
 
 def holds(pattern: Pattern, text: str) -> bool:
@@ -156,6 +162,7 @@ def size(pattern: Pattern) -> int:
     def counted(part: Pattern) -> int:
         if id(part) not in known:
             copies = max(part.most or part.least, 1) if isinstance(part, Repeat) else 1
+            effort.spend(3)
             known[id(part)] = copies * sum(map(counted, children(part))) + isinstance(part, Chars)
         return known[id(part)]
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from engine import effort
 from engine.constraints.json_schema import numbers, texts
 from engine.pattern import Complement, Origin, Pattern, alternatives
 
@@ -342,6 +343,7 @@ class Object:
 
     def meet(self, other: Object) -> Object | None:
         """Return what has both shapes; None where that is plainly nothing."""
+        effort.spend(2 * (len(self.fields) + len(other.fields)))
         fields = [self._merged(field, other) for field in self.fields]
         known = {field.name for field in self.fields}
         fields += [other._merged(field, self) for field in other.fields if field.name not in known]
@@ -482,6 +484,7 @@ Part = TypeVar("Part", Texts, Array, Object)
 
 
 def _meets(left: tuple[Part, ...], right: tuple[Part, ...]) -> tuple[Part, ...]:
+    effort.spend(4 * len(left) * len(right))
     met: list[Part | None] = [a.meet(b) for a, b in product(left, right)]
     found = dict.fromkeys(part for part in met if part is not None)
     if len(found) > SHAPE_LIMIT:

@@ -64,7 +64,7 @@ class Writer:
             self.opened.setdefault(origin.pointer or "")
             return self._any_value(self.any_depth, origin)
         self.expansion.spend()
-        if path.count(goal) >= self.depth or len(path) > LEVELS:
+        if path.count(goal) > self.depth or len(path) > LEVELS:
             self.cuts.setdefault(goal.value.pointer if goal.key[0] == "schema" else origin.pointer or "")
             return None
         found = self.values(self.expansion.values(goal), (*path, goal))
