@@ -59,8 +59,8 @@ def _tell_depths(report: Report, writer: Writer) -> None:
         report.approximated(
             "recursion-depth",
             first,
-            f"The schema at {first or 'the root'}{_others(more)} is inside itself; it is accepted up to {writer.depth} "
-            f"{'time' if writer.depth == 1 else 'times'} inside itself, since a finite automaton can't count without end.",
+            f"The schema at {first or 'the root'}{_others(more)} is inside itself; that is accepted {writer.depth} "
+            f"{'time' if writer.depth == 1 else 'times'}, since a finite automaton can't count without end.",
             f"Read it with another depth: --depth {writer.depth + 2}, or 'Recursion depth' on the page.",
             accepts="too little",
         )
