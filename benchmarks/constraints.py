@@ -18,15 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks import fuzz
+from benchmarks import calls, fuzz
 from benchmarks.instances import in_schema_order
 from benchmarks.queries import normal
-from engine import constraints
+from engine import constraints, token_automaton
 from engine.constraints import Constraint
 from engine.constraints.sql import database
 from engine.errors import InputError
+from engine.vocabulary import Vocabulary
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
+BFCL = ("bfcl/live.jsonl", "bfcl/nonlive.jsonl", "bfcl/sample.jsonl")
 FUZZED = 2_000
 """Generated schemas, and as many regexes."""
 
@@ -36,11 +38,13 @@ class Tally:
     """What came out for one corpus.
 
     Attributes:
+        name: of the corpus.
         counts: inputs by outcome.
         notes: one line for each input that is not plainly right.
         slowest: seconds and name.
     """
 
+    name: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     slowest: tuple[float, str] = (0.0, "")
@@ -84,17 +88,17 @@ def judge(
 
 def suite(data: Path) -> Iterator[Tally]:
     """Run the official JSON Schema test suite."""
-    yield schemas(data / "jsonschema" / "suite_2020_12.jsonl")
+    yield schemas("suite", data / "jsonschema" / "suite_2020_12.jsonl")
 
 
 def bench(data: Path) -> Iterator[Tally]:
     """Run the schemas of JSONSchemaBench."""
-    yield schemas(data / "jsonschema" / "bench.jsonl")
+    yield schemas("bench", data / "jsonschema" / "bench.jsonl")
 
 
-def schemas(path: Path) -> Tally:
+def schemas(name: str, path: Path) -> Tally:
     """Run a file of schemas with instances, whose keys are put into the order of the schema."""
-    tally = Tally()
+    tally = Tally(name)
     for case in lines(path):
         tests = [t for t in case["tests"] if t["oracle"] == t["valid"]]
         texts = [
@@ -107,61 +111,62 @@ def schemas(path: Path) -> Tally:
 
 
 def bugs(data: Path) -> Iterator[Tally]:
-    """Run public bug reports."""
-    tally = Tally()
+    """Run public bug reports: those on texts, and those on tokens."""
+    texts, tokens = Tally("bugs"), Tally("bugs: tokens")
     for case in lines(data / "bugs" / "cases.jsonl"):
-        if case["kind"] == "tokens" or case["kind"] not in constraints.KINDS:
-            continue
-        make = lambda case=case: constraints.read(case["kind"], case["input"])  # noqa: E731
-        judge(tally, case["id"], make, case["must_accept"], case["must_reject"])
-    yield tally
+        if case["kind"] == "tokens":
+            compiled = token_automaton.compile(constraints.read("regex", case["input"]["regex"]), vocabulary(case))
+            wrong = [ids for ids in case["must_accept"] if not compiled.accepts(ids)]
+            wrong += [ids for ids in case["must_reject"] if compiled.accepts(ids)]
+            tokens.add("silently wrong" if wrong else "right", case["id"], str(wrong) if wrong else "")
+        elif case["kind"] in constraints.KINDS:
+            make = lambda case=case: constraints.read(case["kind"], case["input"])  # noqa: E731
+            judge(texts, case["id"], make, case["must_accept"], case["must_reject"])
+    yield from (texts, tokens)
 
 
-def calls(data: Path) -> Iterator[Tally]:
-    """Run BFCL's lists of functions with their ground truths, in both call syntaxes."""
-    tally = Tally()
-    for case in lines(data / "bfcl" / "live.jsonl") + lines(data / "bfcl" / "nonlive.jsonl"):
+def vocabulary(case: dict[str, Any]) -> Vocabulary:
+    """Return the vocabulary of a report on tokens, whose markers of a blank write one, as a tokenizer's do."""
+    given = case["input"]
+    written = {bytes.fromhex(data): i for data, i in given.get("vocab_hex", {}).items()}
+    shown = given.get("vocab_utf8", {}).items()
+    pairs = [*written.items(), *((text.replace("▁", " ").replace("Ġ", " ").encode(), i) for text, i in shown)]
+    tokens: list[bytes | None] = [None] * (max(i for _, i in pairs) + 1)
+    for data, i in pairs:
+        tokens[i] = data
+    return Vocabulary(tuple(tokens), (given["eos"],), len(tokens))
+
+
+def function_calls(data: Path) -> Iterator[Tally]:
+    """Run BFCL's lists of functions with their ground truths, in both call syntaxes.
+
+    A truth that breaks the schema of its own function, by `jsonschema`, has to be refused.
+    """
+    tally = Tally("bfcl")
+    for case in [case for name in BFCL if (data / name).exists() for case in lines(data / name)]:
+        variants = [calls.truths(case, short=short) for short in (False, True)]
+        why = [next(filter(None, (calls.broken(case, call) for call in truth)), "") for truth in variants]
         for syntax in ("json", "python"):
-            truths = [written(call, syntax) for truth in case["ground_truth"] for call in possible(case, truth)]
-            make = lambda case=case, syntax=syntax: constraints.read("tools", case["functions"], call_syntax=syntax)  # noqa: E731
-            judge(tally, f"{case['id']} {syntax}", make, truths, [])
+            texts = [calls.written(truth, syntax) for truth in variants]
+            make = lambda case=case, syntax=syntax: read_calls(case, syntax)  # noqa: E731
+            accept, reject = (
+                [t for t, w in zip(texts, why, strict=True) if bool(w) == wrong] for wrong in (False, True)
+            )
+            judge(tally, f"{case['id']} {syntax}", make, accept, reject)
+        if any(why):
+            tally.add("of these, truths that break their own schema", case["id"], next(filter(None, why)))
     yield tally
 
 
-def possible(case: dict[str, Any], truth: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return a call that a ground truth lists, its arguments in the order of the function."""
-    ((name, listed),) = truth.items()
-    schema = next(f for f in case["functions"] if f["name"] == name)["parameters"]
-    return [(name, in_schema_order(schema, chosen(listed, schema)))]
-
-
-def chosen(listed: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """Take the first of the values that a ground truth allows for each argument; an empty text leaves one out."""
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    out = {}
-    for key, values in listed.items():
-        if "" in values and key not in required:
-            continue
-        # Where no value is listed, the only right one is an empty list.
-        value = next((v for v in values if v != ""), "" if values else []) if isinstance(values, list) else values
-        parts = value if isinstance(value, list) else [value]
-        inner = properties.get(key, {}).get("items", {}) if isinstance(value, list) else properties.get(key, {})
-        parts = [chosen(part, inner) if isinstance(part, dict) else part for part in parts]
-        out[key] = parts if isinstance(value, list) else parts[0]
-    return out
-
-
-def written(call: tuple[str, dict[str, Any]], syntax: str) -> str:
-    """Write a call."""
-    name, arguments = call
-    if syntax == "json":
-        return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+def read_calls(case: dict[str, Any], syntax: str) -> Constraint:
+    """Read the functions of a case for as many calls as its truth has."""
+    several = "several" if len(case["ground_truth"]) > 1 else "one"
+    return constraints.read("tools", case["functions"], call_syntax=syntax, calls=several)
 
 
 def regexes(data: Path) -> Iterator[Tally]:
     """Run regexes of public collections on texts of their language and near it, against `re`."""
-    tally, rng = Tally(), random.Random(0)
+    tally, rng = Tally("regex"), random.Random(0)
     for case in lines(data / "regex" / "regexes.jsonl"):
         letters = "".join(letter for letter in "imsxa" if case["flags"] & getattr(re, letter.upper()))
         source = f"(?{letters}){case['regex']}" if letters else case["regex"]
@@ -190,7 +195,7 @@ def judge_schema(tally: Tally, schema: Any, instances: list[Any]) -> None:
 
 def fuzzed(_: Path) -> Iterator[Tally]:
     """Run generated schemas and generated regexes, each against its oracle."""
-    schemas, regexes, rng = Tally(), Tally(), random.Random(0)
+    schemas, regexes, rng = Tally("fuzz: schemas"), Tally("fuzz: regexes"), random.Random(0)
 
     fuzz.run(fuzz.cases(), lambda case: judge_schema(schemas, *case), FUZZED)
     yield schemas
@@ -200,7 +205,7 @@ def fuzzed(_: Path) -> Iterator[Tally]:
 
 def queries(data: Path) -> Iterator[Tally]:
     """Run Spider's gold queries, rewritten in the one spelling that the constraint writes, over their schemas."""
-    tally = Tally()
+    tally = Tally("sql")
     schemas = json.loads((data / "sql" / "spider_schemas.json").read_text(encoding="utf-8"))
     gold = lines(data / "sql" / "spider.jsonl")
     for name in sorted({entry["db_id"] for entry in gold}):
@@ -217,7 +222,7 @@ CORPORA = {
     "bugs": bugs,
     "suite": suite,
     "bench": bench,
-    "bfcl": calls,
+    "bfcl": function_calls,
     "regex": regexes,
     "fuzz": fuzzed,
     "sql": queries,
@@ -235,10 +240,10 @@ def main() -> None:
     out = {}
     for name in arguments.only:
         for tally in CORPORA[name](arguments.data):
-            out[name] = dict(tally.counts) | {"slowest": tally.slowest}
+            out[tally.name] = dict(tally.counts) | {"slowest": tally.slowest}
             if not arguments.json:
                 counts = ", ".join(f"{n} {what}" for what, n in sorted(tally.counts.items()))
-                print(f"{name}: {counts}; slowest {tally.slowest[0]:.2f} s ({tally.slowest[1]})")
+                print(f"{tally.name}: {counts}; slowest {tally.slowest[0]:.2f} s ({tally.slowest[1][:60]})", flush=True)
                 for note in tally.notes if arguments.verbose else ():
                     print("  ", note)
     if arguments.json:

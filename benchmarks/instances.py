@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import SchemaError
+from referencing.exceptions import Unresolvable as ReferencingError
 
 _IN_PLACE = ("allOf", "anyOf", "oneOf")
 
@@ -13,7 +18,7 @@ def in_schema_order(schema: Any, value: Any) -> Any:
 
 
 def _ordered(root: Any, schemas: list[Any], value: Any) -> Any:
-    parts = [part for schema in schemas for part in _parts(root, schema, 0)]
+    parts = [part for schema in schemas for part in _parts(root, schema, value, 0)]
     if isinstance(value, list):
         return [_ordered(root, _items(parts, i), item) for i, item in enumerate(value)]
     if not isinstance(value, dict):
@@ -23,20 +28,36 @@ def _ordered(root: Any, schemas: list[Any], value: Any) -> Any:
     return {key: _ordered(root, _members(parts, key), value[key]) for key in keys}
 
 
-def _parts(root: Any, schema: Any, depth: int) -> list[dict[str, Any]]:
-    """List a schema and those that apply to the same value."""
+def _parts(root: Any, schema: Any, value: Any, depth: int) -> list[dict[str, Any]]:
+    """List a schema and those that apply to the same value; of alternatives those first that allow it."""
     if not isinstance(schema, dict) or depth > 8:
         return []
     out = [schema]
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#"):
-        out += _parts(root, _resolved(root, reference), depth + 1)
-    inner = [part for keyword in _IN_PLACE for part in schema.get(keyword, [])]
+        out += _parts(root, _resolved(root, reference), value, depth + 1)
+    inner = [
+        part
+        for keyword in _IN_PLACE
+        for part in sorted(schema.get(keyword, []), key=lambda p: _refuses(root, p, value))
+    ]
     inner += [schema.get(keyword) for keyword in ("if", "then", "else")]
     inner += (
         list(schema.get("dependentSchemas", {}).values()) if isinstance(schema.get("dependentSchemas"), dict) else []
     )
-    return out + [part for one in inner for part in _parts(root, one, depth + 1)]
+    return out + [part for one in inner for part in _parts(root, one, value, depth + 1)]
+
+
+def _refuses(root: Any, schema: Any, value: Any) -> bool:
+    """Whether a part of a schema refuses a value; false where that can't be told."""
+    if not isinstance(root, dict) or not isinstance(value, dict):
+        return False
+    try:
+        definitions = {name: root[name] for name in ("$defs", "definitions", "$schema") if name in root}
+        validator = jsonschema.validators.validator_for(root, jsonschema.Draft202012Validator)
+        return not validator({**definitions, "allOf": [schema]}).is_valid(value)
+    except (ReferencingError, SchemaError, TypeError, ValueError, RecursionError, re.error):
+        return False
 
 
 def _resolved(root: Any, reference: str) -> Any:

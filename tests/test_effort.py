@@ -102,3 +102,24 @@ def test_the_writing_of_bytes_ends_with_its_steps() -> None:
     writer = Writer(table.states, determiniser.alphabet, 10_000)
     with effort.limited(50), pytest.raises(TooManyBytesError, match="takes too much work"):
         writer.add(0, list(table.moves(0)))
+
+
+WORDS = ["QUARTZ", "ZINC", "TABLE", "BLED", "LEDGER", "GERMAN", "MANTIS", "TISSUE", "SUE", "UEBER", "BERRY", "RYE"]
+
+
+def test_what_is_searched_for_in_many_alternatives_takes_little_work() -> None:
+    constraint = constraints.read("json_schema", {"type": "string", "pattern": "|".join([*WORDS, "^A", "Z$"])})
+    assert automaton.COMPILE_STEPS - constraint.steps < 100_000
+    for text in (*WORDS, "xxZINCx", "MANTABLE", "Axx", "xxZ", "xAx", "Zx", "GERMA", ""):
+        found = any(word in text for word in WORDS) or text.startswith("A") or text.endswith("Z")
+        assert constraint.accepts(f'"{text}"') == found, text
+
+
+def test_a_schema_inside_itself_by_many_references_is_cut_by_how_often_it_is_inside_itself() -> None:
+    members = {name: {"$ref": "#/$defs/node"} for name in "abcdef"}
+    node = {"type": "object", "properties": members, "additionalProperties": False}
+    constraint = constraints.read("json_schema", {"$ref": "#/$defs/node", "$defs": {"node": node}}, depth=2)
+    assert [f.where.pointer for f in constraint.findings if f.code == "recursion-depth"] == ["/$defs/node"]
+    assert constraint.accepts('{"a":{"b":{},"c":{}},"f":{}}')
+    assert not constraint.accepts('{"a":{"b":{"c":{}}}}')
+    assert constraint.automaton.states < 2_000

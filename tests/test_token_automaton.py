@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.constraints import vocabulary
 from engine import token_automaton
 from engine.constraints import read
 from engine.errors import EmptyLanguageError
@@ -25,28 +26,9 @@ CASES = [
 ]
 
 
-def vocabulary_of(given_tokens: dict[bytes, int], eos: int) -> Vocabulary:
-    size = max([*given_tokens.values(), eos]) + 1
-    written: list[bytes | None] = [None] * size
-    for data, token_id in given_tokens.items():
-        written[token_id] = data
-    return Vocabulary(tuple(written), (eos,), size)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c["id"])
 def test_reported_token_level_bugs_are_not_ours(case: dict) -> None:
-    spec = case["input"]
-    if "vocab_hex" in spec:
-        tokens = {bytes.fromhex(h): i for h, i in spec["vocab_hex"].items()}
-        vocabulary = vocabulary_of(tokens, spec["eos"])
-    else:
-        # A SentencePiece or byte-level tokenizer writes a blank where the vocabulary shows its marker.
-        listed = [(t.replace("▁", " ").replace("Ġ", " ").encode(), i) for t, i in spec["vocab_utf8"].items()]
-        written: list[bytes | None] = [None] * (max(i for _, i in listed) + 1)
-        for data, i in listed:
-            written[i] = data
-        vocabulary = Vocabulary(tuple(written), (spec["eos"],), len(written))
-    compiled = token_automaton.compile(read("regex", spec["regex"]), vocabulary)
+    compiled = token_automaton.compile(read("regex", case["input"]["regex"]), vocabulary(case))
     assert [t for t in case["must_accept"] if not compiled.accepts(t)] == []
     assert [t for t in case["must_reject"] if compiled.accepts(t)] == []
 

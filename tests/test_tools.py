@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.constraints import possible, written
+from benchmarks import calls
+from benchmarks.constraints import read_calls
 from engine import constraints
 from engine.errors import ConfigError, PatternSyntaxError
 
@@ -17,8 +18,14 @@ CASES = [
     for line in (Path(__file__).parent / "data/bfcl/sample.jsonl").read_text(encoding="utf-8").split("\n")
     if line
 ]
-# Their ground truth breaks the schema of its own function.
-BREAKS_ITS_SCHEMA = {"live_simple_106-63-0"}
+# Where every argument is given that the ground truth lists, one of them breaks the schema of its own function.
+BREAKS_ITS_SCHEMA = {
+    "live_simple_234-123-1",
+    "live_simple_58-27-0",
+    "live_simple_30-8-0",
+    "live_simple_151-95-8",
+    "live_multiple_154-58-8",
+}
 TOOL = {
     "type": "function",
     "function": {
@@ -40,10 +47,12 @@ TOOL = {
 @pytest.mark.parametrize("syntax", ["json", "python"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_the_ground_truth_of_a_call_is_accepted(case, syntax):
-    constraint = constraints.read("tools", case["functions"], call_syntax=syntax)
-    for truth in case["ground_truth"]:
-        for call in possible(case, truth):
-            assert constraint.accepts(written(call, syntax)) == (case["id"] not in BREAKS_ITS_SCHEMA)
+    constraint = read_calls(case, syntax)
+    for short in (False, True):
+        truths = calls.truths(case, short=short)
+        breaks = any(calls.broken(case, call) for call in truths)
+        assert breaks == (not short and case["id"] in BREAKS_ITS_SCHEMA)
+        assert constraint.accepts(calls.written(truths, syntax)) == (not breaks)
 
 
 @pytest.mark.parametrize(
@@ -106,3 +115,39 @@ def test_a_name_that_python_does_not_have_is_refused_with_its_place():
 def test_what_is_no_list_of_functions_is_refused(source):
     with pytest.raises(PatternSyntaxError):
         constraints.read("tools", source)
+
+
+def test_several_calls_are_a_list_of_one_or_more():
+    for syntax, one, two in (
+        ("python", "a.note(text='x')", "[a.note(text='x'), a.note(text='y', n=2)]"),
+        (
+            "json",
+            '{"name": "a.note", "arguments": {"text": "x"}}',
+            '[{"name": "a.note", "arguments": {"text": "x"}}, {"name": "a.note", "arguments": {"text": "y"}}]',
+        ),
+    ):
+        several = constraints.read("tools", [TOOL], call_syntax=syntax, calls="several")
+        assert several.accepts(two)
+        assert several.accepts(f"[{one}]")
+        for wrong in (one, "[]", f"[{one}", f"[{one},]", f"{one}, {one}"):
+            assert not several.accepts(wrong)
+
+
+VALUES = {
+    "text": ["", "it's", 'a "b"', "tab\t\n", "\\", "é😀", "\x7f\xa0\u2028"],
+    "n": [0, -3, 10**20],
+    "x": [0.5, -2.25, 3],
+    "any": [None, True, [1, [2.5]], {"k": "v", "l": {"m": []}}, (), "s"],
+}
+
+
+def test_what_python_reads_as_a_call_with_such_arguments_is_accepted():
+    constraint = constraints.read("tools", [TOOL], call_syntax="python", key_order="any")
+    for name, values in VALUES.items():
+        for value in values:
+            given = {"text": "t"} | {name: list(value) if isinstance(value, tuple) else value}
+            for order in (given, dict(reversed(given.items()))):
+                text = f"a.note({', '.join(f'{key}={item!r}' for key, item in order.items())})"
+                call = ast.parse(text, mode="eval").body
+                assert {word.arg: ast.literal_eval(word.value) for word in call.keywords} == given
+                assert constraint.accepts(text), text

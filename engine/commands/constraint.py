@@ -62,6 +62,7 @@ def _given(
         str | None, _option("--tools", "Functions, as OpenAI's tools or BFCL have them: a file, or '-'.")
     ] = None,
     call_syntax: Annotated[str | None, _option("--call-syntax", "Of --tools: json or python.")] = None,
+    calls: Annotated[str | None, _option("--calls", "Of --tools: one, or several as a list.")] = None,
     grammar: Annotated[str | None, _option("--grammar", "A grammar in Lark's syntax: a file, or '-'.")] = None,
     depth: Annotated[int | None, _option("--depth", "How often what is recursive may stand in itself.")] = None,
     sql: Annotated[str | None, _option("--sql", "SELECT over the database of this file, or '-'.")] = None,
@@ -84,7 +85,7 @@ def _given(
     if len(given) > 1:
         raise ConfigError(f"There are two constraints or more: {', '.join(kind for kind, _ in given)}.", "Give one.")
     kind, source = given[0] if given else (None, None)
-    reading = {"call_syntax": call_syntax, "depth": depth}
+    reading = {"call_syntax": call_syntax, "calls": calls, "depth": depth}
     return Given(kind, source, chosen, tuple((name, value) for name, value in reading.items() if value is not None))
 
 

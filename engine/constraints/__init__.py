@@ -94,6 +94,7 @@ KINDS = {
             '    "required": ["city"]\n  }\n}]',
             (
                 Option("call_syntax", "Call syntax", "json", ("json", "python")),
+                Option("calls", "Calls", "one", ("one", "several")),
                 _WHITESPACE,
                 Option("key_order", "Order of arguments", "schema", ("schema", "any")),
                 _DEPTH,

@@ -14,7 +14,7 @@ from engine.constraints.json_schema.spelling import Layout, text
 from engine.constraints.json_schema.values import Field, Goal, Object, Texts, Values
 from engine.constraints.json_schema.writing import Writer
 from engine.errors import ConfigError, PatternSyntaxError
-from engine.pattern import Chars, Complement, Concat, Origin, Pattern, Ranges, Repeat
+from engine.pattern import Chars, Complement, Concat, Graph, Origin, Pattern, Ranges, Repeat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 CallSyntax = Literal["json", "python"]
 CALL_SYNTAXES: tuple[CallSyntax, ...] = ("json", "python")
+Calls = Literal["one", "several"]
+CALLS: tuple[Calls, ...] = ("one", "several")
 TYPES = {
     "dict": "object", "map": "object", "float": "number", "double": "number", "int": "integer", "long": "integer",
     "tuple": "array", "list": "array", "bool": "boolean", "str": "string", "any": None,
@@ -49,11 +51,14 @@ class Tool:
     schema: dict[str, Any]
 
 
-def parse(source: Any, *, call_syntax: CallSyntax = "json", **options: Any) -> tuple[str, Pattern, tuple[Finding, ...]]:
+def parse(
+    source: Any, *, call_syntax: CallSyntax = "json", calls: Calls = "one", **options: Any
+) -> tuple[str, Pattern, tuple[Finding, ...]]:
     """Read a list of functions.
 
     Args:
         source: OpenAI's tools, BFCL's functions or MCP's tools, as JSON text or parsed.
+        calls: `one` writes one call, `several` a list of one or more.
         call_syntax: `json` writes `{"name": …, "arguments": {…}}`, `python` writes `name(argument=value, …)`.
         options: those of `json_schema.Options`.
 
@@ -65,16 +70,23 @@ def parse(source: Any, *, call_syntax: CallSyntax = "json", **options: Any) -> t
     """
     if call_syntax not in CALL_SYNTAXES:
         raise ConfigError(f"There is no call syntax {call_syntax!r}.", f"Choose one of {', '.join(CALL_SYNTAXES)}.")
+    if calls not in CALLS:
+        raise ConfigError(f"There is no number of calls {calls!r}.", f"Choose one of {', '.join(CALLS)}.")
     chosen = json_schema.options_of({"plain_integers": True} | options)
     read = document.read(source)
     tools = list(_tools(read))
     schemas = Schemas(read)
     for tool in tools:
         if tool.parameters is not None:
-            _normalise(tool.schema)
+            normalise(tool.schema)
             schemas.check(tool.schema, tool.parameters)
     language: type[Writer] = PythonWriter if call_syntax == "python" else Writer
-    pattern, report = json_schema.written(schemas, chosen, lambda writer: _calls(writer, schemas, tools), language)
+
+    def write(writer: Writer) -> Pattern | None:
+        one = _calls(writer, schemas, tools)
+        return _several(writer, one, tools[0].pointer) if one and calls == "several" else one
+
+    pattern, report = json_schema.written(schemas, chosen, write, language)
     report.told(
         "closed-arguments",
         tools[0].pointer,
@@ -112,11 +124,11 @@ def _tools(read: Document) -> Iterator[Tool]:
         yield Tool(entry["name"], where, parameters, entry[named] if named else {})
 
 
-def _normalise(schema: Any) -> None:
+def normalise(schema: Any) -> None:
     """Write the types of a schema as JSON Schema does, and close the objects that declare their members."""
     if isinstance(schema, list):
         for part in schema:
-            _normalise(part)
+            normalise(part)
     if not isinstance(schema, dict):
         return
     _normalise_type(schema)
@@ -125,9 +137,9 @@ def _normalise(schema: Any) -> None:
     for name, value in schema.items():
         if name in ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas"):
             for part in value.values() if isinstance(value, dict) else ():
-                _normalise(part)
+                normalise(part)
         elif name in _SCHEMAS:
-            _normalise(value)
+            normalise(value)
 
 
 _SCHEMAS = frozenset(
@@ -151,6 +163,18 @@ def _calls(writer: Writer, schemas: Schemas, tools: list[Tool]) -> Pattern | Non
     found = [_call(writer, schemas, tool) for tool in tools]
     kept = [way for way in found if way is not None]
     return spelling.union(kept) if kept else None
+
+
+def _several(writer: Writer, call: Pattern, pointer: str) -> Pattern:
+    """Return the lists of one or more calls, in the brackets of either language."""
+    layout, origin = writer.layout, writer.expansion.origin(pointer)
+    arcs = (
+        (0, layout.open("[", origin), 1),
+        (1, call, 2),
+        (2, layout.comma(origin), 1),
+        (2, layout.close("]", origin), 3),
+    )
+    return Graph(arcs, frozenset({3}), origin)
 
 
 def _call(writer: Writer, schemas: Schemas, tool: Tool) -> Pattern | None:

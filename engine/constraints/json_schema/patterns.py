@@ -83,21 +83,25 @@ def _offsets(text: str, span: Origin) -> list[int]:
 
 
 def _searched(pattern: Pattern, origin: Origin) -> Pattern:
-    """Allow any text on both sides, except where the expression is anchored to an end."""
-    ways = pattern.parts if isinstance(pattern, Union) else (pattern,)
-    return alternatives([_open(way, origin) for way in ways])
+    """Allow any text on both sides, except where the expression is anchored to an end.
 
-
-def _open(way: Pattern, origin: Origin) -> Pattern:
-    parts = list(way.parts) if isinstance(way, Concat) else [way]
+    Alternatives with the same anchors share what is around them: each with its own, a state would say which of them
+    have been found.
+    """
     anything = texts.any_text(origin)
-    before: list[Pattern] = [anything]
-    after: list[Pattern] = [anything]
-    if parts and _is_end(parts[0], ahead=False):
-        before, parts = [], parts[1:]
-    if parts and _is_end(parts[-1], ahead=True):
-        after, parts = [], parts[:-1]
-    return sequence([*before, *parts, *after]) if before or parts or after else Concat(())
+    bodies: dict[tuple[bool, bool], list[Pattern]] = {}
+    for way in pattern.parts if isinstance(pattern, Union) else (pattern,):
+        parts = list(way.parts) if isinstance(way, Concat) else [way]
+        first = bool(parts) and _is_end(parts[0], ahead=False)
+        parts = parts[first:]
+        last = bool(parts) and _is_end(parts[-1], ahead=True)
+        bodies.setdefault((first, last), []).append(Concat(tuple(parts[: len(parts) - last])))
+    return alternatives(
+        [
+            sequence([*([] if first else [anything]), alternatives(ways), *([] if last else [anything])])
+            for (first, last), ways in bodies.items()
+        ]
+    )
 
 
 def _is_end(part: Pattern, ahead: bool) -> bool:
