@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine import effort
 from engine.constraints.json_schema import spelling
 from engine.constraints.json_schema.values import FALSE, Field, Goal, Object, every
 from engine.pattern import EMPTY, Concat, Graph, Origin, Pattern
@@ -158,6 +159,7 @@ class _Builder:
         """Write a member: its comma where it is not the first, its name, and its value, which states may share."""
         if self.shape.most is not None and state[1] >= self.shape.most:
             return
+        effort.spend(15)
         value = self._value(goal, origin)
         if value is None:
             return

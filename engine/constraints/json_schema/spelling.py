@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from engine import effort
 from engine.pattern import Chars, Concat, Origin, Pattern, Ranges, Repeat, Union, alternatives, sequence
 
 Whitespace = Literal["optional", "compact", "single-space", "free"]
@@ -33,6 +34,7 @@ def overlap(left: Ranges, right: Ranges) -> Ranges:
     return tuple(out)
 
 
+@lru_cache(maxsize=8192)
 def text(written: str, origin: Origin) -> Pattern:
     """Return the pattern of characters that stand for themselves."""
     return sequence([Chars(((ord(c), ord(c)),), origin) for c in written])
@@ -117,6 +119,7 @@ def _surrogates(low: int, high: int, origin: Origin) -> list[Pattern]:
 
 def string(content: str, origin: Origin) -> Pattern:
     """Return how JSON writes one string, quotes included."""
+    effort.spend(5 + 3 * len(content))
     parts = [_written(c, origin) for c in content]
     return Concat((text('"', origin), *parts, text('"', origin)))
 

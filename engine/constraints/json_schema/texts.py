@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BUDGET = 20_000
 """States of the automaton of one set of texts."""
-STEPS = 600_000
+STEPS = 1_200_000
 """Of work that it may take."""
 
 
@@ -109,6 +109,7 @@ def is_empty(pattern: Pattern) -> bool:
 def graph(pattern: Pattern, spell: Callable[[Ranges, Origin], Pattern], origin: Origin) -> Graph:
     """Return the minimal automaton of a set of texts, each of its characters written as `spell` says."""
     table, alphabet, places = compiled(pattern)
+    effort.spend(6 * table.symbol.size)
     arcs = []
     for state in range(table.states):
         for symbols, target, leaves in table.moves(state):

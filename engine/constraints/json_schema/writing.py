@@ -48,6 +48,7 @@ class Writer:
     empty: dict[Goal, None] = field(default_factory=dict)
     opened: dict[str, None] = field(default_factory=dict)
     exponents: bool = False
+    _quoted: dict[tuple[Texts, tuple[str, ...], str], Pattern | None] = field(default_factory=dict)
     _anything: dict[tuple[int, Origin], Pattern] = field(default_factory=dict)
 
     def value(self, goal: Goal, path: tuple[Goal, ...], origin: Origin) -> Pattern | None:
@@ -139,7 +140,14 @@ class Writer:
         self, part: Texts, without: tuple[str, ...], mark: str, character: Callable[[Ranges, Origin], Pattern]
     ) -> Pattern | None:
         """Return a set of strings between quotes, but those left out; None where there is none."""
-        quote = spelling.text(mark, part.origin)
+        key = (part, without, mark)
+        if key not in self._quoted:
+            self._quoted[key] = self._between_quotes(part, without, spelling.text(mark, part.origin), character)
+        return self._quoted[key]
+
+    def _between_quotes(
+        self, part: Texts, without: tuple[str, ...], quote: Pattern, character: Callable[[Ranges, Origin], Pattern]
+    ) -> Pattern | None:
         if not part.parts and not without:
             body = Repeat(character(ANY, part.origin), part.least, part.most, part.origin)
             return Concat((quote, body, quote))
