@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -82,3 +83,59 @@ def test_a_single_item_has_no_equal(least):
         assert unique.accepts(json.dumps([item]))
         assert not repeated.accepts(json.dumps([item]))
     assert unique.accepts("[]") == (least == 0)
+
+
+CONTRADICTIONS = [
+    ("default-contradicts", {"type": "integer", "default": "x"}, "/default"),
+    ("example-contradicts", {"type": "integer", "examples": [1, "x", 2]}, "/examples/1"),
+    ("unsatisfiable", {"type": "integer", "minimum": 5, "maximum": 3}, "/type"),
+    ("length-too-large", {"type": "string", "maxLength": 70_000}, "/maxLength"),
+    ("shadowed", {"anyOf": [{"type": "string"}, {"type": "string", "maxLength": 3}]}, "/anyOf/1"),
+    ("shadowed", {"anyOf": [{"enum": [1, "a"]}, {"const": True}, {"type": "integer"}, {"const": 4}]}, "/anyOf/3"),
+    ("shadowed", {"oneOf": [{"minProperties": 2, "type": "object"}, {"type": "object"}]}, "/oneOf/0"),
+]
+
+
+@pytest.mark.parametrize(("code", "schema", "pointer"), CONTRADICTIONS)
+def test_each_change_that_is_offered_mends_what_is_told(code, schema, pointer):
+    constraint = read(schema)
+    (finding,) = found(constraint, code)
+    assert finding.where.pointer == pointer
+    assert finding.edits
+    for edit in finding.edits:
+        assert found(read(edit.apply(constraint.text)), code) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        {"anyOf": [{"type": "number", "minimum": 2}, {"type": "integer"}]},
+        {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {"anyOf": [{"pattern": "^a", "type": "string"}, {"pattern": "b$", "type": "string"}]},
+        {"type": "string", "default": "a", "examples": ["b", "c"]},
+    ],
+)
+def test_alternatives_of_which_each_adds_something_and_samples_that_fit_are_not_told_of(schema):
+    assert not {"shadowed", "default-contradicts", "example-contradicts"} & {f.code for f in read(schema).findings}
+
+
+@pytest.mark.parametrize(
+    ("source", "superfluous"),
+    [
+        (r"a|ab|\w+", {"a", "ab"}),
+        (r"(foo|foobar|fo{1,2})x|bar", {"foo"}),
+        (r"x(?:|a|)", {""}),
+        (r"(?:a|b)|c", set()),
+        (r"ab?|a(?=b)b|(?!b)c", set()),
+        (r"(?>a|ab)c", set()),
+    ],
+)
+def test_a_regexs_superfluous_alternatives_are_told_and_taking_one_out_keeps_the_language(source, superfluous):
+    constraint = constraints.read("regex", source)
+    told = found(constraint, "shadowed")
+    assert {source[f.where.start : f.where.stop].strip("|)") for f in told} == superfluous
+    for finding in told:
+        less = constraints.read("regex", finding.edits[0].apply(source))
+        texts = [text for n in range(4) for text in map("".join, itertools.product("abxfo", repeat=n))]
+        assert [t for t in texts if less.accepts(t) != constraint.accepts(t)] == []

@@ -208,7 +208,7 @@ def _parsed(kind: str, source: Any, options: dict[str, Any]) -> Read:
         case "regex":
             from engine.constraints import regex
 
-            return source, *regex.parse(source)
+            return source, *regex.parse(source, compare=True)
         case "choices":
             from engine.constraints import choices
 

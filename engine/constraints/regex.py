@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import NoReturn
 
+from engine.constraints.alternatives import Branch, shadowed
 from engine.errors import Finding, NotRegularError, PatternSyntaxError, Place
 from engine.pattern import (
     ANY,
@@ -62,8 +63,12 @@ _EXPECTED = {
 }
 
 
-def parse(source: str) -> tuple[Pattern, tuple[Finding, ...]]:
+def parse(source: str, *, compare: bool = False) -> tuple[Pattern, tuple[Finding, ...]]:
     """Read a regular expression, as `re.fullmatch` would.
+
+    Args:
+        source: the expression.
+        compare: look for alternatives that others make superfluous.
 
     Returns:
         The pattern, and what may surprise its author.
@@ -88,7 +93,12 @@ def parse(source: str) -> tuple[Pattern, tuple[Finding, ...]]:
     except RecursionError as error:
         raise PatternSyntaxError("The regex nests its groups too deeply to be read.", "Use less nesting.") from error
     dialect = tuple(_dialect_finding(source, str(warning.message)) for warning in caught)
-    return pattern, dialect + tuple(reader.findings)
+    shadows = (
+        shadowed(source, reader.groups)
+        if compare and not any(isinstance(node, Atomic) for node in nodes(pattern))
+        else []
+    )
+    return pattern, (*dialect, *reader.findings, *shadows)
 
 
 def _dialect_finding(source: str, message: str) -> Finding:
@@ -123,6 +133,7 @@ class _Reader:
 
     source: str
     findings: list[Finding] = field(default_factory=list)
+    groups: list[list[Branch]] = field(default_factory=list)
 
     def note(self, code: str, start: int, stop: int, message: str, *fixes: str) -> None:
         """Add a finding once for each text that it is about."""
@@ -131,13 +142,17 @@ class _Reader:
             self.findings.append(Finding(code, "info", place, message, fixes))
 
     def alternation(self, at: int, flags: int) -> tuple[Pattern, int]:
-        branches = []
+        branches: list[Branch] = []
         while True:
+            start = at
             branch, at = self.branch(at, flags)
-            branches.append(branch)
+            branches.append((start, at, branch))
             if not self.source.startswith("|", at):
-                return alternatives(branches), at
+                break
             at += 1
+        if len(branches) > 1:
+            self.groups.append(branches)
+        return alternatives([branch for _, _, branch in branches]), at
 
     def branch(self, at: int, flags: int) -> tuple[Pattern, int]:
         items: list[Pattern] = []

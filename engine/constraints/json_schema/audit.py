@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from engine.constraints.json_schema import combination, edits
+from engine import effort
+from engine.constraints.json_schema import combination, edits, shadows
 from engine.constraints.json_schema.document import child, repeated_names
+from engine.constraints.json_schema.expansion import TooManyPlacesError
 from engine.constraints.json_schema.references import ANNOTATIONS, allows, draft_uri
 from engine.constraints.json_schema.values import Goal
 from engine.errors import Finding
@@ -33,6 +35,7 @@ def tell(report: Report, writer: Writer, options: Options, *, empty: bool) -> No
     _tell_draft(report, writer.expansion.schemas)
     _tell_empty(report, writer, whole=empty)
     _tell_defaults(report)
+    shadows.tell(writer.expansion)
     if merged := list(writer.expansion.merged):
         combination.tell_overlap(report, merged, "the schema has too many places for that")
     _tell_depths(report, writer)
@@ -93,6 +96,7 @@ def _tell_empty(report: Report, writer: Writer, whole: bool) -> None:
             f"Nothing can satisfy {place.pointer or 'the schema'}: {named} "
             f"{'allow no value together' if len(keywords) > 1 else 'allows no value'}.",
             ("Remove or loosen one of them.",),
+            edits=edits.offered(report.document, edits.removed, pointers if len(pointers) > 1 else []),
             related=tuple(report.document.place(pointer) for pointer in pointers[1:]),
         )
     )
@@ -103,13 +107,17 @@ def conflicting(expansion: Expansion, place: Place) -> list[str]:
     kept = [name for name in place.schema if name not in ANNOTATIONS]
     for name in list(kept):
         fewer = {keyword: place.schema[keyword] for keyword in kept if keyword != name}
-        if fewer and expansion.is_empty(Goal(("schema", *fewer, place.pointer), value=replace(place, schema=fewer))):
-            kept.remove(name)
+        part = Goal(("schema", *fewer, place.pointer), value=replace(place, schema=fewer, foreign={}))
+        try:
+            if fewer and expansion.is_empty(part):
+                kept.remove(name)
+        except (TooManyPlacesError, effort.OutOfStepsError):
+            break  # the rest may be more than it takes
     return kept
 
 
 def _tell_defaults(report: Report) -> None:
-    """Tell of defaults that their own schema does not allow."""
+    """Tell of defaults and examples that their own schema does not allow."""
     stack: list[tuple[object, str]] = [(report.document.value, "")]
     while stack:
         value, pointer = stack.pop()
@@ -118,16 +126,26 @@ def _tell_defaults(report: Report) -> None:
         if not isinstance(value, dict):
             continue
         stack += [(part, child(pointer, name)) for name, part in value.items() if name not in ("enum", "const")]
-        if "default" in value and isinstance(value.get("type"), str | list) and "$ref" not in str(value):
-            own = {k: v for k, v in value.items() if k != "default"}
-            if not allows(own, value["default"]):
-                report.told(
-                    "default-contradicts",
-                    child(pointer, "default"),
-                    f"The default at {pointer or 'the root'} is not allowed by its own schema.",
-                    "Change the default or the schema.",
-                    severity="warning",
-                )
+        if isinstance(value.get("type"), str | list) and "$ref" not in str(value):
+            _tell_samples(report, value, pointer)
+
+
+def _tell_samples(report: Report, schema: dict[str, Any], pointer: str) -> None:
+    own = {name: value for name, value in schema.items() if name not in ("default", "examples")}
+    listed = schema.get("examples")
+    samples = [(child(pointer, "default"), schema["default"])] if "default" in schema else []
+    samples += [(child(pointer, "examples", n), v) for n, v in enumerate(listed if isinstance(listed, list) else ())]
+    for where, value in samples:
+        if not allows(own, value):
+            what = "example" if "examples" in where[len(pointer) :] else "default"
+            report.told(
+                f"{what}-contradicts",
+                where,
+                f"The {what} at {where} is not allowed by its own schema.",
+                f"Change the {what} or the schema.",
+                severity="warning",
+                edits=edits.offered(report.document, edits.removed, [where]),
+            )
 
 
 def _others(more: list[str]) -> str:

@@ -10,11 +10,16 @@ from engine.constraints.json_schema.document import child
 from engine.errors import Edit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from engine.constraints.json_schema.document import Document
 
 _BLANK = " \t\n\r"
+
+
+def offered(document: Document, change: Callable[..., Edit], pointers: Iterable[str], *values: Any) -> tuple[Edit, ...]:
+    """Make a change at each of some pointers that are members or items of the text."""
+    return tuple(change(document, pointer, *values) for pointer in pointers if pointer and pointer in document.spans)
 
 
 def renamed(document: Document, pointer: str, name: str) -> Edit:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from engine import effort
-from engine.constraints.json_schema import combination, dialect, formats, numbers, patterns, texts, unevaluated
+from engine.constraints.json_schema import combination, dialect, edits, formats, numbers, patterns, texts, unevaluated
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.values import (
     FALSE,
@@ -94,6 +94,12 @@ class Expansion:
         self.work += 1
         if self.work > WORK_BUDGET:
             raise TooManyPlacesError
+
+    @property
+    def places(self) -> list[Place]:
+        """The schemas of the document that were worked out, each once."""
+        found = [goal.value for _, goal in self._known if goal.key[0] == "schema" and len(goal.key) == 3]
+        return list({place.pointer: place for place in found}.values())
 
     @contextmanager
     def _entered(self, goal: Goal) -> Iterator[None]:
@@ -311,6 +317,7 @@ class Expansion:
                     "takes too many states; "
                     + ("any length is accepted." if keyword == "maxLength" else f"{LENGTH_LIMIT:,} are asked for."),
                     f"Lower it to {LENGTH_LIMIT:,} or less, or remove it.",
+                    edits=edits.offered(self.schemas.document, edits.replaced, [pointer], LENGTH_LIMIT),
                 )
                 least, most = (least, None) if keyword == "maxLength" else (LENGTH_LIMIT, most)
         return least, most
