@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.timing import Ratio, in_turns
-from engine.inference import kernels
+from engine.inference import sweeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +30,13 @@ def random_chain(states: int, length: int) -> Chain:
 def ours(chain: Chain) -> Callable[[], float]:
     """Prepare our kernels: every move is an edge with a label of its own; state `states` is the start."""
     length, states = chain.emission.shape
-    ptr = np.arange(0, states * (states + 1) + 1, states, dtype=np.int32)
-    target = np.tile(np.arange(states, dtype=np.int32), states + 1)
-    label = np.arange(states * (states + 1), dtype=np.int32)
-    source = np.repeat(np.arange(states + 1, dtype=np.int32), states)
+    ptr = np.arange(0, states * (states + 1) + 1, states, dtype=np.uint32)
+    target = np.tile(np.arange(states, dtype=np.uint32), states + 1)
+    label = np.arange(states * (states + 1), dtype=np.uint32)
+    source = np.repeat(np.arange(states + 1, dtype=np.uint32), states)
     order = np.argsort(target, kind="stable")
     counts = np.append(np.bincount(target, minlength=states), 0)
-    into = (np.cumsum([0, *counts], dtype=np.int32), source[order], label[order])
+    into = (np.cumsum([0, *counts], dtype=np.uint32), source[order], label[order])
     mass = np.zeros((length, label.size))
     mass[0, states * states :] = chain.initial * chain.emission[0]
     mass[1:, : states * states] = (chain.move * chain.emission[1:, None, :]).reshape(length - 1, -1)
@@ -44,9 +44,8 @@ def ours(chain: Chain) -> Callable[[], float]:
     accepting = np.append(np.ones(states, bool), False)
 
     def run() -> float:
-        live = kernels.live_states(ptr, target, label, states, accepting, mass > 0)
-        b, bk = kernels.backward((ptr, target, label), *live, mass, exponent)
-        kernels.forward(into, *live, mass, exponent)
+        live_ptr, live, b, bk = sweeps.completions((ptr, target, label), states, accepting, mass, exponent)
+        sweeps.forward(into, live_ptr, live, mass, exponent)
         return float(np.log(b[0]) + bk[0] * 256 * np.log(2))
 
     return run

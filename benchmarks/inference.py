@@ -24,7 +24,7 @@ from benchmarks.timing import Ratio, as_json, cpu_ms, in_turns, report
 from engine import constraints, token_automaton
 from engine.decode import denoise
 from engine.errors import InputError
-from engine.inference import chain, kernels, wide
+from engine.inference import chain, kernels, sweeps, wide
 from engine.inference.potential import potential
 from engine.token_automaton import TokenAutomaton
 from engine.trace import Config
@@ -71,7 +71,6 @@ def inferring(vocabulary: Vocabulary, length: int, repeats: int) -> list[Ratio]:
     """
     automaton = with_states(200, vocabulary)
     edges = automaton.edges
-    graph = (edges.ptr, edges.target, edges.label)
     _ = edges.into
     rng = np.random.default_rng(0)
     logits = rng.normal(0.0, 3.0, (length, vocabulary.size)).astype(np.float32)
@@ -84,10 +83,9 @@ def inferring(vocabulary: Vocabulary, length: int, repeats: int) -> list[Ratio]:
     noise = torch.from_numpy(uniforms)
 
     def backward_and_draw() -> float:
-        live = kernels.live_states(*graph, automaton.start, automaton.accepting, labels[0] > 0)
-        messages = kernels.backward(graph, *live, *labels)
-        kernels.draw_path(*graph, *live, *messages, *labels, uniforms)
-        return float(wide.to_log(messages[0][:1], messages[1][:1])[0])
+        completions = sweeps.completions(edges.out, automaton.start, automaton.accepting, *labels)
+        kernels.draw_path(*edges.out, *completions, *labels, uniforms)
+        return float(wide.to_log(completions[2][:1], completions[3][:1])[0])
 
     def everything() -> float:
         fresh = dataclasses.replace(found)  # class masses, with nothing derived from them yet

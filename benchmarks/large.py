@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.cases import STRING
 from benchmarks.timing import Ratio, cpu_ms, in_turns
-from engine.inference import chain, kernels
+from engine.inference import chain, sweeps
 from engine.inference.potential import Potential, potential
 from engine.token_automaton import TokenAutomaton
 from engine.vocabulary import Vocabulary
@@ -46,10 +46,8 @@ def committing(automaton: TokenAutomaton, vocabulary: Vocabulary, length: int, r
 def both_messages(found: Potential) -> None:
     """Find the live states and run both messages, label masses ready."""
     edges, automaton = found.automaton.edges, found.automaton
-    graph = (edges.ptr, edges.target, edges.label)
-    live = kernels.live_states(*graph, automaton.start, automaton.accepting, found.labels[0] > 0)
-    kernels.backward(graph, *live, *found.labels)
-    kernels.forward(edges.into, *live, *found.labels)
+    live_ptr, live, _, _ = sweeps.completions(edges.out, automaton.start, automaton.accepting, *found.labels)
+    sweeps.forward(edges.into, live_ptr, live, *found.labels)
 
 
 def big_automaton() -> TokenAutomaton:
@@ -107,7 +105,7 @@ def whole_step(found: Potential, repeats: int) -> float:
 
     def run() -> None:
         found.__dict__.pop("labels", None)
-        found.__dict__.pop("live", None)
+        found.__dict__.pop("completions", None)
         messages = chain.messages(found)
         chain.marginals(found, messages)
         chain.draw(found, messages, seed=0, step=0)

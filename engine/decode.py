@@ -231,7 +231,7 @@ def _record(
         engine_ms=np.asarray(1e3 * (time.perf_counter() - started)),
         log_mean_field=kept,
         filter_lifted=np.asarray(lifted),
-        log_partition_after=np.asarray(chain.log_partition_after(found, committed, draw.tokens)),
+        log_partition_after=np.asarray(chain.log_partition_after(found, messages, marginals, committed, draw.tokens)),
         **_of_paths(state.automaton, draw),
     )
 

@@ -123,9 +123,9 @@ class Edges:
     """Moves of a token automaton grouped by (source, target); the classes that make a move are its label.
 
     Attributes:
-        ptr: int32 `[states + 1]`; edges of state `q` are `ptr[q]:ptr[q + 1]` of the next two.
-        target: int32 `[edges]`.
-        label: int32 `[edges]`.
+        ptr: uint32 `[states + 1]`; edges of state `q` are `ptr[q]:ptr[q + 1]` of the next two.
+        target: uint32 `[edges]`.
+        label: uint32 `[edges]`.
         label_ptr: int32 `[labels + 1]`; classes of label `l` are `label_class[label_ptr[l]:label_ptr[l + 1]]`.
         label_class: int32.
         class_tokens_ptr: int32 `[classes + 1]`; tokens of class `k` are `class_tokens[…]`, ascending.
@@ -140,13 +140,18 @@ class Edges:
     class_tokens_ptr: np.ndarray
     class_tokens: np.ndarray
 
+    @property
+    def out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`(ptr, target, label)`."""
+        return self.ptr, self.target, self.label
+
     @cached_property
     def into(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same edges by target: `(ptr, source, label)`."""
-        sources = np.repeat(np.arange(self.ptr.size - 1, dtype=np.int32), np.diff(self.ptr))
+        sources = np.repeat(np.arange(self.ptr.size - 1, dtype=np.uint32), np.diff(self.ptr))
         order = np.argsort(self.target, kind="stable")
         counts = np.bincount(self.target, minlength=self.ptr.size - 1)
-        return np.cumsum([0, *counts], dtype=np.int32), sources[order], self.label[order]
+        return np.cumsum([0, *counts], dtype=np.uint32), sources[order], self.label[order]
 
     @property
     def labels(self) -> int:
@@ -337,7 +342,7 @@ def _edges(automaton: TokenAutomaton) -> Edges:
     starts = np.append(np.flatnonzero(first), source.size)
     labels: dict[bytes, int] = {}
     groups: list[np.ndarray] = []
-    label = np.zeros(starts.size - 1, np.int32)
+    label = np.zeros(starts.size - 1, np.uint32)
     for e in range(starts.size - 1):
         group = classes[starts[e] : starts[e + 1]]
         label[e] = labels.setdefault(group.tobytes(), len(groups))
@@ -347,8 +352,8 @@ def _edges(automaton: TokenAutomaton) -> Edges:
     tokens = np.argsort(automaton.token_class, kind="stable").astype(np.int32)
     per_class = np.bincount(automaton.token_class, minlength=automaton.classes)
     return Edges(
-        ptr=np.cumsum([0, *counts], dtype=np.int32),
-        target=target[first].astype(np.int32),
+        ptr=np.cumsum([0, *counts], dtype=np.uint32),
+        target=target[first].astype(np.uint32),
         label=label,
         label_ptr=np.cumsum([0, *(g.size for g in groups)], dtype=np.int32),
         label_class=np.concatenate([np.zeros(0, np.int32), *groups]),

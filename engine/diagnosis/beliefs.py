@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.inference import kernels
+from engine.inference import sweeps
 from engine.inference.wide import BASE_LOG, to_log
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Beliefs:
         exponent = np.rint(finite / BASE_LOG)
         mass = np.where(possible, np.exp(finite - exponent * BASE_LOG), 0.0)
         exponent = np.where(possible, exponent, -(2**30)).astype(np.int32)
-        found = kernels.label_masses(mass, exponent, edges.label_ptr, edges.label_class)
+        found = sweeps.label_masses(mass, exponent, edges.label_ptr, edges.label_class)
         return found[0], found[1]
 
     @cached_property
@@ -45,29 +45,25 @@ class Beliefs:
         return to_log(*self._labels)
 
     @cached_property
+    def _completions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        automaton = self.automaton
+        found = sweeps.completions(automaton.edges.out, automaton.start, automaton.accepting, *self._labels)
+        return found[0], found[1], found[2], found[3]
+
+    @property
     def live(self) -> tuple[np.ndarray, np.ndarray]:
         """`(live_ptr, live)`: the states that an accepted completion with any probability passes at each boundary."""
-        edges, automaton = self.automaton.edges, self.automaton
-        possible = self._labels[0] > 0
-        found = kernels.live_states(
-            edges.ptr, edges.target, edges.label, automaton.start, automaton.accepting, possible
-        )
-        return found[0], found[1]
+        return self._completions[:2]
 
     @cached_property
     def log_backward(self) -> np.ndarray:
         """float64 `[boundaries states]`: log mass of the accepted completions from each state, `-inf` if not live."""
-        return self._dense(*self._backward(*self.live))
+        return self._dense(*self._completions[2:])
 
     @cached_property
     def log_forward(self) -> np.ndarray:
         """float64 `[boundaries states]`: log mass of all ways from the start; `-inf` where not live."""
-        return self._dense(*kernels.forward(self.automaton.edges.into, *self.live, *self._labels))
-
-    def _backward(self, live_ptr: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        edges = self.automaton.edges
-        found = kernels.backward((edges.ptr, edges.target, edges.label), live_ptr, live, *self._labels)
-        return found[0], found[1]
+        return self._dense(*sweeps.forward(self.automaton.edges.into, *self.live, *self._labels))
 
     def _dense(self, mass: np.ndarray, exponent: np.ndarray) -> np.ndarray:
         live_ptr, live = self.live
@@ -94,8 +90,10 @@ class Beliefs:
         if not live.size or not kept[0]:
             return -np.inf
         boundary = np.repeat(np.arange(live_ptr.size - 1), np.diff(live_ptr))[kept]
-        mass, exponent = self._backward(np.searchsorted(boundary, np.arange(live_ptr.size)), live[kept])
-        return float(to_log(mass[:1], exponent[:1])[0])
+        left = np.searchsorted(boundary, np.arange(live_ptr.size))
+        edges, accepting = self.automaton.edges.out, self.automaton.accepting
+        left_ptr, _, mass, exponent = sweeps.backward(edges, accepting, left, live[kept], *self._labels)
+        return float(to_log(mass[:1], exponent[:1])[0]) if left_ptr[1] else -np.inf
 
     def losses(self) -> np.ndarray:
         """Divide the loss of the log partition over positions and states.

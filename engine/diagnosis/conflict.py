@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.inference import kernels, support
+from engine.inference import kernels, support, sweeps
 
 if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
@@ -164,9 +164,7 @@ def nearest(canvas: Canvas, log_class_mass: np.ndarray, tokens: np.ndarray) -> N
     """
     automaton, edges = canvas.automaton, canvas.automaton.edges
     everything = np.ones((canvas.length, edges.labels), bool)
-    live_ptr, live = kernels.live_states(
-        edges.ptr, edges.target, edges.label, automaton.start, automaton.accepting, everything
-    )
+    live_ptr, live = sweeps.live_states(edges.out, automaton.start, automaton.accepting, everything)
     if not live.size:
         return None
     preference = np.maximum(log_class_mass.astype(np.float64), WORST_LOG_MASS)
@@ -175,7 +173,7 @@ def nearest(canvas: Canvas, log_class_mass: np.ndarray, tokens: np.ndarray) -> N
     rows = np.flatnonzero(canvas.committed)
     score[rows, canvas.classes[rows]] = 0.0
     by_label = kernels.label_best(score, edges.label_ptr, edges.label_class)
-    path = kernels.best_path(edges.ptr, edges.target, edges.label, live_ptr, live, by_label)
+    path = kernels.best_path(*edges.out, live_ptr, live, by_label)
     chosen = _classes_along(automaton, path, score)
     kept = canvas.committed & (chosen == canvas.classes)
     token_ids = np.where(kept, canvas.token_ids, tokens[np.arange(canvas.length), chosen]).astype(np.int32)

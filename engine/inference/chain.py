@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import noise
 from engine.errors import EmptyLanguageError
-from engine.inference import kernels, tokens
+from engine.inference import kernels, sweeps, tokens
 from engine.inference.wide import BASE_LOG, to_log
 
 if TYPE_CHECKING:
@@ -72,23 +72,41 @@ class Marginals:
 
 def messages(potential: Potential) -> Messages:
     """Run forward-backward over the states that reachability leaves."""
-    edges = potential.automaton.edges
-    over = (*potential.live, *potential.labels)
-    b, bk = kernels.backward((edges.ptr, edges.target, edges.label), *over)
-    f, fk = kernels.forward(edges.into, *over)
-    log_partition = math.log(b[0]) + int(bk[0]) * BASE_LOG if b.size else -math.inf
-    return Messages(*potential.live, f, fk, b, bk, log_partition)
+    live_ptr, live, b, bk = potential.completions
+    f, fk = sweeps.forward(potential.automaton.edges.into, live_ptr, live, *potential.labels)
+    return Messages(live_ptr, live, f, fk, b, bk, _log_partition(potential))
 
 
-def log_partition_after(potential: Potential, committed: np.ndarray, tokens: np.ndarray) -> float:
+def log_partition_after(
+    potential: Potential, messages: Messages, marginals: Marginals, committed: np.ndarray, tokens: np.ndarray
+) -> float:
     """Return the log partition of the same mean field once more tokens stand.
+
+    A token that stands alone is `lift` times as probable given acceptance as without, so it changes `Z` by its lift
+    (`method.md`, section 7). Several need another backward pass.
 
     Args:
         potential: of the canvas before.
+        messages: of the same potential.
+        marginals: likewise.
         committed: bool `[length]`, where they stand.
         tokens: int32 `[length]`.
     """
-    return messages(potential.committed(committed, tokens)).log_partition
+    where = np.flatnonzero(committed)
+    if not where.size:
+        return messages.log_partition
+    token_class, first = potential.automaton.token_class, int(where[0])
+    if where.size == 1 and tokens[first] < token_class.size:
+        c = token_class[tokens[first]]
+        # What had no mass may stand all the same, and its lift is not defined.
+        if potential.mass[first, c] > 0.0:
+            return messages.log_partition + float(marginals.log_lift[first, c])
+    return _log_partition(potential.committed(committed, tokens))
+
+
+def _log_partition(potential: Potential) -> float:
+    _, _, m, k = potential.completions
+    return math.log(m[0]) + int(k[0]) * BASE_LOG if m.size else -math.inf
 
 
 def marginals(potential: Potential, messages: Messages) -> Marginals:
@@ -96,8 +114,8 @@ def marginals(potential: Potential, messages: Messages) -> Marginals:
     edges, shape = potential.automaton.edges, potential.mass.shape
     if not messages.possible:
         return Marginals(np.full(shape, -np.inf), np.zeros(shape[0]), np.full(shape[0], np.inf), np.ones(shape[0]))
-    log_lift, entropy, kl, forbidden = kernels.lifts(
-        (edges.ptr, edges.target, edges.label),
+    log_lift, entropy, kl, forbidden = sweeps.lifts(
+        edges.out,
         (edges.label_ptr, edges.label_class),
         messages.live_ptr,
         messages.live,
@@ -123,9 +141,7 @@ def draw(potential: Potential, messages: Messages, seed: int, step: int) -> np.n
     require_path(messages.live)
     edges = potential.automaton.edges
     return kernels.draw_path(
-        edges.ptr,
-        edges.target,
-        edges.label,
+        *edges.out,
         messages.live_ptr,
         messages.live,
         messages.backward,
@@ -144,9 +160,9 @@ def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
     require_path(potential.live[1])
     edges = potential.automaton.edges
     by_label = kernels.label_best(potential.best, edges.label_ptr, edges.label_class)
-    path = kernels.best_path(edges.ptr, edges.target, edges.label, *potential.live, by_label)
+    path = kernels.best_path(*edges.out, *potential.live, by_label)
     chosen = tokens.best_tokens(
-        (edges.ptr, edges.target, edges.label),
+        edges.out,
         (edges.label_ptr, edges.label_class),
         path,
         potential.best,
@@ -181,9 +197,7 @@ def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) ->
     """Draw every position's token given the states at its two ends: int32 `[length]`, all at once."""
     edges = potential.automaton.edges
     classes, rest = kernels.draw_classes(
-        edges.ptr,
-        edges.target,
-        edges.label,
+        *edges.out,
         edges.label_ptr,
         edges.label_class,
         path,

@@ -47,7 +47,7 @@ def draw(potential: Potential, messages: Messages, seed: int, step: int, draws: 
     """
     require_path(messages.live)
     edges, length = potential.automaton.edges, potential.length
-    graph = (edges.ptr, edges.target, edges.label)
+    graph = edges.out
     log_labels = to_log(*potential.labels)
     u = _noise(seed, step, noise.STATE, draws, length)
     paths = batch.draw_paths(graph, messages.live_ptr, messages.live, messages.log_backward, log_labels, u)

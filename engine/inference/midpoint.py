@@ -65,7 +65,7 @@ def draw(
         forced = np.full(length + 1, -1, np.int32)
     return Midpoints(
         *spans.draw_midpoints(
-            (edges.ptr, edges.target, edges.label),
+            edges.out,
             edges.into,
             messages.live_ptr,
             messages.live,

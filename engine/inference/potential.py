@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.errors import ModelError
-from engine.inference import kernels, tokens
+from engine.inference import sweeps, tokens
 from engine.inference.filtering import keep_top
 from engine.inference.wide import NEVER
 
@@ -60,20 +60,18 @@ class Potential:
     def labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers `[length labels]`: the mass of each edge label; weights of edges are gathered from them."""
         edges = self.automaton.edges
-        return kernels.label_masses(self.mass, self.exponent, edges.label_ptr, edges.label_class)
+        return sweeps.label_masses(self.mass, self.exponent, edges.label_ptr, edges.label_class)
 
     @cached_property
+    def completions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """`(live_ptr, live, m, k)`: the states that accepted completions pass, and the mass of all from each."""
+        automaton = self.automaton
+        return sweeps.completions(automaton.edges.out, automaton.start, automaton.accepting, *self.labels)
+
+    @property
     def live(self) -> tuple[np.ndarray, np.ndarray]:
-        """`(live_ptr, live)`: the states that an accepted completion passes at each boundary, by reachability."""
-        edges, automaton = self.automaton.edges, self.automaton
-        return kernels.live_states(
-            edges.ptr,
-            edges.target,
-            edges.label,
-            automaton.start,
-            automaton.accepting,
-            self.labels[0] > 0,
-        )
+        """`(live_ptr, live)`: the states that an accepted completion passes at each boundary."""
+        return self.completions[:2]
 
     def committed(self, where: np.ndarray, tokens: np.ndarray) -> Potential:
         """Return the factors with point masses on `tokens` `[length]` at the positions `where`, bool `[length]`.

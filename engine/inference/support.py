@@ -1,4 +1,4 @@
-"""What is possible at all, by reachability: no number enters, so nothing underflows."""
+"""What is possible at all, whatever a model believes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.inference import kernels
+from engine.inference import sweeps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,15 +21,8 @@ def acceptable(
     automaton: TokenAutomaton, length: int, placed: Sequence[Placed] = (), banned: Sequence[Placed] = ()
 ) -> bool:
     """Whether some accepted canvas of `length` tokens has all of `placed` and none of `banned`."""
-    edges = automaton.edges
-    live_ptr, _ = kernels.live_states(
-        edges.ptr,
-        edges.target,
-        edges.label,
-        automaton.start,
-        automaton.accepting,
-        _labels(automaton, _classes(automaton, length, placed, banned)),
-    )
+    labels = _labels(automaton, _classes(automaton, length, placed, banned))
+    live_ptr, _ = sweeps.live_states(automaton.edges.out, automaton.start, automaton.accepting, labels)
     return bool(live_ptr[-1] > 0)
 
 
@@ -68,9 +61,7 @@ def completable(automaton: TokenAutomaton, classes: np.ndarray, position: int) -
         position: 0 … length − 1.
     """
     edges, labels = automaton.edges, _labels(automaton, classes)
-    live_ptr, live = kernels.live_states(
-        edges.ptr, edges.target, edges.label, automaton.start, automaton.accepting, labels
-    )
+    live_ptr, live = sweeps.live_states(edges.out, automaton.start, automaton.accepting, labels)
     alive = np.zeros((2, automaton.states), bool)
     for side in (0, 1):
         alive[side, live[live_ptr[position + side] : live_ptr[position + side + 1]]] = True

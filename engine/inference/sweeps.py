@@ -1,0 +1,367 @@
+"""Sweeps over the boundaries of a canvas: what can be reached, backward and forward messages, marginals of classes.
+
+Messages are numbers that never underflow (`wide.py`). Between two boundaries a sweep first looks how far the numbers
+lie apart: where no product of theirs can leave the range of float64, as nearly everywhere, it runs in plain float64,
+and otherwise in pairs of mantissa and exponent.
+
+Edges come as `(ptr, state, label)`, unsigned: an index that may be negative costs twice as much. Arrays that grow with
+`length · states` are made by numpy, which asks the system for huge pages; compiled code would not.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from engine.inference.vector_math import exp, log
+from engine.inference.wide import BASE_LOG, BIG, DOWN, NEVER, SMALL, add, normal, times
+
+_ONE = np.uint32(1)
+_SAFE = 4
+"""Products of two sides whose exponents span at most this together stay in range, each side scaled by `_scale`."""
+_POWERS = 2.0 ** (-128.0 * np.arange(-_SAFE - 1, _SAFE + 2))
+
+
+@njit(cache=True)
+def label_masses(m, k, label_ptr, label_class):
+    """Sum class masses `[length classes]` over the classes of each label: `[length labels]`."""
+    length, classes = m.shape
+    labels = label_ptr.size - 1
+    out = np.empty((length, labels))
+    exponent = np.empty((length, labels), np.int32)
+    for i in range(length):
+        plain = True
+        for c in range(classes):
+            plain &= (k[i, c] == 0) | (m[i, c] == 0.0)
+        for b in range(labels):
+            x, y = 0.0, NEVER
+            if plain:
+                for p in range(label_ptr[b], label_ptr[b + 1]):
+                    x += m[i, label_class[p]]
+                y = 0 if x > 0.0 else NEVER
+            else:
+                for p in range(label_ptr[b], label_ptr[b + 1]):
+                    c = label_class[p]
+                    if m[i, c] > 0.0:
+                        x, y = add(x, y, m[i, c], k[i, c])
+            out[i, b] = x
+            exponent[i, b] = y
+    return out, exponent
+
+
+def completions(edges, start, accepting, mass, exponent):
+    """Find the states that some accepted completion passes at each boundary, and the mass of all completions from each.
+
+    Args:
+        edges: `(ptr, target, label)`.
+        start: the start state.
+        accepting: bool `[states]`.
+        mass, exponent: of the labels, numbers `[length labels]`.
+
+    Returns:
+        `(live_ptr, live, m, k)` as of `backward`.
+    """
+    states_ptr, states = reached(edges, start, mass)
+    return backward(edges, accepting, states_ptr, states, mass, exponent)
+
+
+def live_states(edges, start, accepting, possible):
+    """Return `(live_ptr, live)` of `completions` where labels are possible or not, bool `[length labels]`."""
+    exponent = np.where(possible, np.int32(0), np.int32(NEVER))
+    return completions(edges, start, accepting, possible.astype(np.float64), exponent)[:2]
+
+
+def reached(edges, start, mass):
+    """Find the states that labels with any mass lead to from the start.
+
+    Returns:
+        `(ptr, states)`: those at boundary `i` are `states[ptr[i]:ptr[i + 1]]`, ascending.
+    """
+    boundaries, states = mass.shape[0] + 1, edges[0].size - 1
+    ptr, found = np.zeros(boundaries + 1, np.int64), np.empty(boundaries * states + 1, np.int32)
+    return ptr, found[: _reach(edges, start, mass, ptr, found)]
+
+
+@njit(cache=True)
+def _reach(edges, start, mass, reached_ptr, found):
+    ptr, target, label = edges
+    seen = np.zeros(ptr.size - 1, np.bool_)
+    found[0] = start
+    reached_ptr[1] = count = 1
+    for i in range(mass.shape[0]):
+        begin = count
+        for n in range(reached_ptr[i], begin):
+            q = np.uint32(found[n])
+            for e in range(ptr[q], ptr[q + _ONE]):
+                # No branch: whether a state is new can't be foreseen.
+                new = (mass[i, label[e]] > 0.0) & (not seen[target[e]])
+                seen[target[e]] |= new
+                found[count] = target[e]
+                count += new
+        _ascending(found, begin, count, seen)
+        reached_ptr[i + 2] = count
+    return count
+
+
+@njit(cache=True, inline="always")
+def _ascending(found, begin, count, seen):
+    """Sort `found[begin:count]`, the states marked in `seen`, and clear the marks."""
+    if 16 * (count - begin) > seen.size:
+        at = begin
+        for q in range(seen.size):
+            found[at] = q
+            at += seen[q]
+            seen[q] = False
+    else:
+        for n in range(begin, count):
+            seen[found[n]] = False
+        found[begin:count].sort()
+
+
+def backward(edges, accepting, states_ptr, states, mass, exponent):
+    """Run backward messages: the mass of all accepted completions from each state.
+
+    Args:
+        edges, accepting, mass, exponent: as of `completions`.
+        states_ptr, states: the states of each boundary that are looked at, as `reached` returns them.
+
+    Returns:
+        `(live_ptr, live, m, k)`: of those states the ones with a completion, at boundary `i` these are
+        `live[live_ptr[i]:live_ptr[i + 1]]`, ascending, and the numbers aligned with `live`. There are none at any
+        boundary when nothing is accepted.
+    """
+    live_ptr, size = np.full(states_ptr.size, states.size), states.size
+    live, m, k = np.empty(size, np.int32), np.empty(size), np.empty(size, np.int32)
+    # They are filled from their ends, since the last boundary comes first.
+    last = states[states_ptr[-2] : states_ptr[-1]]
+    last = last[accepting[last]]
+    begin = live_ptr[-2] = size - last.size
+    live[begin:], m[begin:], k[begin:] = last, 1.0, 0
+    _sweep(edges, states_ptr, states, mass, exponent, -1, live_ptr, live, m, k)
+    begin = live_ptr[0]
+    return live_ptr - begin, live[begin:], m[begin:], k[begin:]
+
+
+def forward(edges_into, live_ptr, live, mass, exponent):
+    """Run forward messages: the mass of all ways from the start to each live state, numbers aligned with `live`.
+
+    Args:
+        edges_into: `(ptr, source, label)`, the edges by target.
+        live_ptr, live, mass, exponent: as of `backward`.
+    """
+    m, k = np.empty(live.size), np.empty(live.size, np.int32)
+    if live.size:
+        m[0], k[0] = 1.0, 0
+        _sweep(edges_into, live_ptr, live, mass, exponent, 1, live_ptr, live, m, k)
+    return m, k
+
+
+@njit(cache=True)
+def _sweep(edges, states_ptr, states, mass, exponent, step, live_ptr, live, m, k):
+    """Carry a message from boundary to boundary, by all edges of the states at the next one.
+
+    Args:
+        edges: `(ptr, other, label)`, by the state that the message comes to.
+        states_ptr, states: where it may come to.
+        step: 1 from the first boundary to the last, −1 the other way.
+        live_ptr, live, m, k: the message, to be filled in: in front of the boundary before where `step` is −1, and at
+            the same places as in `states` where it is 1 and the message comes to all of them.
+    """
+    ptr, other, label = edges
+    length, labels = mass.shape
+    dense, dense_k = np.zeros(ptr.size - 1), np.full(ptr.size - 1, NEVER, np.int32)
+    weight = np.empty(labels)
+    for turn in range(length):
+        i = turn if step > 0 else length - 1 - turn
+        over = i if step > 0 else i + 1
+        begin, stop = live_ptr[over], live_ptr[over + 1]
+        first, last = states_ptr[over + step], states_ptr[over + step + 1]
+        place = last if step > 0 else begin
+        most, span = _span(k, begin, stop)
+        most_mass, span_mass = _span_of_row(mass, exponent, i)
+        if span + span_mass <= _SAFE:
+            odd = (span + span_mass) % 2
+            for n in range(begin, stop):
+                dense[np.uint32(live[n])] = m[n] * _scale(most - k[n], span)
+            for c in range(labels):
+                weight[c] = (
+                    mass[i, c] * _scale(most_mass - exponent[i, c], span_mass + odd) if mass[i, c] > 0.0 else 0.0
+                )
+            level = most + most_mass - (span + span_mass + odd) // 2
+            for n in range(last - 1, first - 1, -1):
+                q = np.uint32(states[n])
+                x = 0.0
+                for e in range(ptr[q], ptr[q + _ONE]):
+                    x += weight[label[e]] * dense[other[e]]
+                if x > 0.0:
+                    place -= 1
+                    live[place] = q
+                    if SMALL <= x < BIG:
+                        m[place], k[place] = x, level
+                    else:
+                        m[place], k[place] = normal(x, level)
+        else:
+            for n in range(begin, stop):
+                dense[live[n]], dense_k[live[n]] = m[n], k[n]
+            into = states[first:last]
+            place = _carry(ptr, other, label, into, mass[i], exponent[i], dense, dense_k, place, live, m, k)
+        for n in range(begin, stop):
+            dense[np.uint32(live[n])] = 0.0
+        live_ptr[over + step] = place
+
+
+@njit(cache=True)
+def _carry(ptr, other, label, states, mass, exponent, dense, dense_k, place, live, m, k):
+    """Do the same for one boundary in numbers of any size; return the first place that was filled."""
+    for n in range(states.size - 1, -1, -1):
+        q = np.uint32(states[n])
+        x, y = 0.0, NEVER
+        for e in range(ptr[q], ptr[q + _ONE]):
+            c, r = label[e], other[e]
+            if dense[r] > 0.0 and mass[c] > 0.0:
+                v, w = times(mass[c], exponent[c], dense[r], dense_k[r])
+                x, y = add(x, y, v, w)
+        if x > 0.0:
+            place -= 1
+            live[place], m[place], k[place] = q, x, y
+    return place
+
+
+@njit(cache=True, inline="always")
+def _scale(below, span):
+    """Return the factor for a number whose exponent is so far below the largest of its side, of a given span.
+
+    It puts the numbers of a side between 2^(-128 - 128 span) and 2^(128 + 128 span), `2^(128 span)` above their own.
+    """
+    return _POWERS[np.uint32(2 * below - span + _SAFE + 1)]
+
+
+@njit(cache=True, inline="always")
+def _span(k, begin, stop):
+    """Return the largest of some exponents, and how far the smallest is below it."""
+    most, least = np.int32(NEVER), np.int32(-NEVER)
+    for n in range(begin, stop):
+        most, least = max(most, k[n]), min(least, k[n])
+    return most, most - least
+
+
+@njit(cache=True, inline="always")
+def _span_of_row(mass, exponent, i):
+    """Return the same of a row of numbers, of which some are 0."""
+    most, least = np.int32(NEVER), np.int32(-NEVER)
+    for c in range(mass.shape[1]):
+        most = max(most, exponent[i, c])
+        least = min(least, exponent[i, c] if mass[i, c] > 0.0 else np.int32(-NEVER))
+    return most, most - least
+
+
+@njit(cache=True)
+def lifts(edges, labels, live_ptr, live, f, fk, b, bk, mass, log_mass, mean_log, log_partition):
+    """Return the lift of each class that has mass, and what follows from it.
+
+    `lift_i(c) = Σ f_i(q) b_{i+1}(move(q, c)) / Z`, first summed per label and then spread to the label's classes.
+
+    Args:
+        edges: `(ptr, target, label)`.
+        labels: `(label_ptr, label_class)`.
+        live_ptr, live, f, fk, b, bk: live states and both messages.
+        mass: of the labels, `[length labels]`.
+        log_mass: of the classes, `[length classes]`.
+        mean_log: mean of `log p` over each class, `[length classes]`.
+        log_partition: finite.
+
+    Returns:
+        `(log_lift, entropy, kl, forbidden)` as in `Marginals`.
+    """
+    ptr, target, label = edges
+    label_ptr, label_class = labels
+    length, states = mass.shape[0], ptr.size - 1
+    lift, shift = np.zeros(log_mass.shape), np.empty(length)
+    dense, dense_k = np.zeros(states), np.full(states, NEVER, np.int32)
+    flow, flow_k = np.empty(mass.shape[1]), np.empty(mass.shape[1], np.int32)
+    for i in range(length):
+        begin, middle, stop = live_ptr[i], live_ptr[i + 1], live_ptr[i + 2]
+        most_f, span_f = _span(fk, begin, middle)
+        most_b, span_b = _span(bk, middle, stop)
+        flow[:] = 0.0
+        if span_f + span_b <= _SAFE + 1:
+            shift[i] = (most_f + most_b - 0.5 * (span_f + span_b)) * BASE_LOG - log_partition
+            for n in range(middle, stop):
+                dense[np.uint32(live[n])] = b[n] * _scale(most_b - bk[n], span_b)
+            for n in range(begin, middle):
+                q = np.uint32(live[n])
+                x = f[n] * _scale(most_f - fk[n], span_f)
+                for e in range(ptr[q], ptr[q + _ONE]):
+                    flow[label[e]] += x * dense[target[e]]
+            for c in range(flow.size):
+                if flow[c] > 0.0:
+                    for p in range(label_ptr[c], label_ptr[c + 1]):
+                        lift[i, label_class[p]] += flow[c]
+        else:
+            shift[i] = np.nan
+            for n in range(middle, stop):
+                dense[live[n]], dense_k[live[n]] = b[n], bk[n]
+            over = slice(begin, middle)
+            _wide_flow(edges, live[over], f[over], fk[over], dense, dense_k, flow, flow_k)
+            _wide_lift(labels, flow, flow_k, log_partition, lift[i])
+        for n in range(middle, stop):
+            dense[np.uint32(live[n])] = 0.0
+    return lift, *_of_lifts(lift, shift, log_mass, mean_log)
+
+
+@njit(cache=True)
+def _wide_flow(edges, live, f, fk, dense, dense_k, flow, flow_k):
+    ptr, target, label = edges
+    flow_k[:] = NEVER
+    for n in range(live.size):
+        q = np.uint32(live[n])
+        for e in range(ptr[q], ptr[q + _ONE]):
+            c, r = label[e], target[e]
+            if dense[r] > 0.0:
+                v, w = times(f[n], fk[n], dense[r], dense_k[r])
+                flow[c], flow_k[c] = add(flow[c], flow_k[c], v, w)
+
+
+@njit(cache=True)
+def _wide_lift(labels, flow, flow_k, log_partition, log_lift):
+    """Fill in the logarithms of the lifts of one position."""
+    label_ptr, label_class = labels
+    lift, lift_k = np.zeros(log_lift.size), np.full(log_lift.size, NEVER, np.int32)
+    for c in range(flow.size):
+        if flow[c] > 0.0:
+            for p in range(label_ptr[c], label_ptr[c + 1]):
+                a = label_class[p]
+                lift[a], lift_k[a] = add(lift[a], lift_k[a], flow[c], flow_k[c])
+    for c in range(lift.size):
+        log_lift[c] = math.log(lift[c]) + lift_k[c] * BASE_LOG - log_partition if lift[c] > 0.0 else -np.inf
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _of_lifts(lift, shift, log_mass, mean_log):
+    """Turn lifts into logarithms where `shift`, to be added to them, isn't NaN; `-inf` where a class has no mass.
+
+    Returns:
+        Of each position the entropy of its posterior, its divergence from the mean field, and the forbidden mass.
+    """
+    length, classes = lift.shape
+    entropy, kl, forbidden = np.empty(length), np.empty(length), np.empty(length)
+    for i in range(length):
+        if not np.isnan(shift[i]):
+            for c in range(classes):
+                x = log(max(lift[i, c], DOWN**4)) + shift[i]
+                lift[i, c] = x if lift[i, c] > 0.0 else -np.inf
+        h, d, no = 0.0, 0.0, 0.0
+        for c in range(classes):
+            allowed = (lift[i, c] > -np.inf) & (log_mass[i, c] > -np.inf)
+            vote = lift[i, c] if allowed else 0.0
+            log_q = log_mass[i, c] + vote
+            q = exp(min(max(log_q, -700.0), 80.0))
+            q = q if log_q > -700.0 else 0.0
+            no += 0.0 if allowed else q
+            d += q * vote
+            h -= q * (mean_log[i, c] + vote) if allowed else 0.0
+            lift[i, c] = vote if allowed else -np.inf
+        entropy[i], kl[i], forbidden[i] = h, d, no
+    return entropy, kl, forbidden
