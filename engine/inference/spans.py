@@ -21,7 +21,7 @@ def draw_midpoints(edges, edges_into, live_ptr, live, f, fk, mass, exponent, noi
     """Draw the end, then every midpoint given the ends of its span, level by level.
 
     The conditional of the midpoint `m` of `[l, r]` is a forward message from the state at `l` times a backward message
-    from the state at `r`, both over the live states that they reach.
+    from the state at `r`, both over the live states that they reach. From the start it is the message that is known.
 
     Args:
         edges: `(ptr, target, label)`, the edges out of each state.
@@ -57,7 +57,10 @@ def draw_midpoints(edges, edges_into, live_ptr, live, f, fk, mass, exponent, noi
         for middle in range(half, length, 2 * half):
             left, right = middle - half, min(middle + half, length)
             even = uneven[left] == uneven[right]
-            a = _spread(edges, path[left], left, middle, alive, mass, exponent, even, ahead)
+            if left == 0:
+                a = _known(live, f, fk, live_ptr[middle], live_ptr[middle + 1], ahead)
+            else:
+                a = _spread(edges, path[left], left, middle, alive, mass, exponent, even, ahead)
             b = _spread(edges_into, path[right], right, middle, alive, mass, exponent, even, behind)
             count = _meet(a, b, ahead, behind, m, k, meeting)
             path[middle], log_probability[middle], entropy[middle] = _conditional(
@@ -83,6 +86,15 @@ def _uneven(mass, exponent):
             other |= np.int32((mass[i, c] > 0.0) & (exponent[i, c] != 0))
         uneven[i + 1] = uneven[i] + other
     return uneven
+
+
+@njit(cache=True)
+def _known(live, f, fk, begin, stop, message):
+    """Take the forward message of a boundary for the one from the start, which it is; return as `_spread` does."""
+    m, k, front = message
+    for n in range(begin, stop):
+        m[0, live[n]], k[0, live[n]], front[0, n - begin] = f[n], fk[n], live[n]
+    return 0, stop - begin
 
 
 @njit(cache=True)
