@@ -57,6 +57,20 @@ def test_no_path_is_chosen_where_nothing_is_accepted(choose) -> None:
             choose(found)
 
 
+def test_the_log_partition_after_commits_is_that_of_the_canvas_with_them(small) -> None:
+    found, messages, _ = small
+    marginals, vocab = chain.marginals(found, messages), found.logits.shape[1]
+    rng = np.random.default_rng(found.logits.size)
+    for count in range(min(3, found.masked.size) + 1):
+        committed = np.isin(np.arange(found.length), rng.permutation(found.masked)[:count])
+        # Any token, also one that the model or the constraint rules out.
+        tokens = rng.integers(0, vocab, found.length).astype(np.int32)
+        canvas = np.where(committed, tokens, found.canvas)
+        truth = oracle.enumerate_all(found.logits.copy(), canvas, vocab, found.automaton)
+        after = chain.log_partition_after(found, messages, marginals, committed, tokens)
+        np.testing.assert_allclose(after, truth.log_partition, rtol=1e-12, atol=1e-9)
+
+
 def test_forward_times_backward_is_the_same_at_every_boundary(small) -> None:
     _, messages, _ = small
     if not messages.possible:
