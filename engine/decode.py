@@ -170,70 +170,85 @@ def _record(
     count: int,
     keep: bool,
     model_ms: float,
-    urgent: Mapping[int, bool] | None = None,
+    urgent: Mapping[int, bool],
     draw: _Draw | None = None,
     committed: np.ndarray | None = None,
 ) -> StepRecord:
     """Do one step's inference, draw and choice, and write all of it down."""
     started = time.perf_counter()
-    config, length = state.config, state.canvas.size
+    config = state.config
     (found, messages, marginals), lifted = _drawn_from(state)
     plain = config.temperature in (0, 1) and (lifted or not _filters(config))
     at_one = (found, messages, marginals) if plain else state.inference()
     draw = draw or _draw(state, found, messages, marginals)
-    top_ids, top_log_p, top_log_q = chain.top_tokens(found, marginals, TOP_TOKENS)
+    top = chain.top_tokens(found, marginals, TOP_TOKENS)
     scored = (found, marginals) if config.remasking in remasking.DREAM else (at_one[0], at_one[2])
-    laws = _laws(state, *scored, draw.tokens, top_log_p, top_log_q)
-    u = noise.uniforms(config.seed, state.number, noise.REMASKING, 0, length)
-    eligible = (state.canvas == state.vocabulary.mask_id) & (np.arange(length) < block_stop)
-    confidence_mf, confidence_mar = (remasking.confidence(config, law, eligible, u) for law in laws)
-    committed_mf, committed_mar = (
-        remasking.choose(
-            *_pressed(c, remasking.count(config, state.number, block_stop, count, c), urgent), config.alg_temp, u
-        )
-        for c in (confidence_mf, confidence_mar)
-    )
+    choice = _choice(state, _laws(state, *scored, draw.tokens, *top[1:]), block_stop, count, urgent)
     if committed is None:
-        committed = committed_mar if config.confidence == "mar" else committed_mf
-    top_states = min(state.automaton.states, TOP_STATES)
-    state_ids, state_probability, live = chain.top_states(found, messages, top_states)
-    midpoints = draw.midpoints or _no_midpoints(length, min(state.automaton.states, TOP_MIDPOINT_STATES))
-    kept = at_one[0].all_log_mean_field() if keep else None
+        committed = choice[f"committed_{config.confidence}"]
+    after = chain.log_partition_after(found, messages, marginals, committed, draw.tokens)
     return StepRecord(
         canvas=state.canvas,
-        drawn=draw.tokens,
-        path=draw.path,
         committed=committed,
-        committed_mf=committed_mf,
-        committed_mar=committed_mar,
-        confidence_mf=confidence_mf,
-        confidence_mar=confidence_mar,
-        log_partition=np.asarray(messages.log_partition),
+        **choice,
         log_partition_model=np.asarray(at_one[1].log_partition),
-        log_class_mass=found.log_class_mass.astype(np.float32),
-        log_lift=marginals.log_lift.astype(np.float32),
-        top_ids=top_ids,
-        top_log_mean_field=top_log_p,
-        top_log_posterior=top_log_q,
-        entropy_mean_field=found.entropy.astype(np.float32),
-        entropy_posterior=marginals.entropy.astype(np.float32),
-        kl=marginals.kl.astype(np.float32),
-        forbidden_mass=marginals.forbidden_mass.astype(np.float32),
-        state_ids=state_ids,
-        state_probability=state_probability,
-        live=live,
-        midpoint_log_probability=midpoints.log_probability,
-        midpoint_entropy=midpoints.entropy,
-        midpoint_ids=midpoints.ids,
-        midpoint_probability=midpoints.probability,
-        tries=np.asarray(draw.tries, np.int32),
+        **dict(zip(("top_ids", "top_log_mean_field", "top_log_posterior"), top, strict=True)),
+        **_of_inference(found, messages, marginals),
+        **_of_draw(state.automaton, draw),
+        log_mean_field=at_one[0].all_log_mean_field() if keep else None,
+        filter_lifted=np.asarray(lifted),
+        log_partition_after=np.asarray(after),
         model_ms=np.asarray(model_ms),
         engine_ms=np.asarray(1e3 * (time.perf_counter() - started)),
-        log_mean_field=kept,
-        filter_lifted=np.asarray(lifted),
-        log_partition_after=np.asarray(chain.log_partition_after(found, messages, marginals, committed, draw.tokens)),
-        **_of_paths(state.automaton, draw),
     )
+
+
+def _choice(
+    state: _Step, laws: tuple[remasking.Law, remasking.Law], block_stop: int, planned: int, urgent: Mapping[int, bool]
+) -> dict[str, np.ndarray]:
+    """Return both confidences, and what each would commit."""
+    config, length = state.config, state.canvas.size
+    u = noise.uniforms(config.seed, state.number, noise.REMASKING, 0, length)
+    eligible = (state.canvas == state.vocabulary.mask_id) & (np.arange(length) < block_stop)
+    out = {}
+    for name, law in zip(("mf", "mar"), laws, strict=True):
+        c = remasking.confidence(config, law, eligible, u)
+        count = remasking.count(config, state.number, block_stop, planned, c)
+        out[f"confidence_{name}"] = c
+        out[f"committed_{name}"] = remasking.choose(*_pressed(c, count, urgent), config.alg_temp, u)
+    return out
+
+
+def _of_inference(found: Potential, messages: Messages, marginals: Marginals) -> dict[str, np.ndarray]:
+    """Return what a step records of the mean field that it draws from, and of its posterior."""
+    state_ids, state_probability, live = chain.top_states(found, messages, min(found.automaton.states, TOP_STATES))
+    return {
+        "log_partition": np.asarray(messages.log_partition),
+        "log_class_mass": found.log_class_mass.astype(np.float32),
+        "log_lift": marginals.log_lift.astype(np.float32),
+        "entropy_mean_field": found.entropy.astype(np.float32),
+        "entropy_posterior": marginals.entropy.astype(np.float32),
+        "kl": marginals.kl.astype(np.float32),
+        "forbidden_mass": marginals.forbidden_mass.astype(np.float32),
+        "state_ids": state_ids,
+        "state_probability": state_probability,
+        "live": live,
+    }
+
+
+def _of_draw(automaton: TokenAutomaton, draw: _Draw) -> dict[str, np.ndarray]:
+    """Return what a step records of its draw."""
+    midpoints = draw.midpoints or _no_midpoints(draw.tokens.size, min(automaton.states, TOP_MIDPOINT_STATES))
+    return {
+        "drawn": draw.tokens,
+        "path": draw.path,
+        "midpoint_log_probability": midpoints.log_probability,
+        "midpoint_entropy": midpoints.entropy,
+        "midpoint_ids": midpoints.ids,
+        "midpoint_probability": midpoints.probability,
+        "tries": np.asarray(draw.tries, np.int32),
+        **_of_paths(automaton, draw),
+    }
 
 
 def _of_paths(automaton: TokenAutomaton, draw: _Draw) -> dict[str, np.ndarray]:
@@ -252,7 +267,7 @@ def _of_paths(automaton: TokenAutomaton, draw: _Draw) -> dict[str, np.ndarray]:
     }
 
 
-def _pressed(confidence: np.ndarray, count: int, urgent: Mapping[int, bool] | None) -> tuple[np.ndarray, int]:
+def _pressed(confidence: np.ndarray, count: int, urgent: Mapping[int, bool]) -> tuple[np.ndarray, int]:
     """Put urgent positions before all others and take forbidden ones out, for the choice alone."""
     if not urgent:
         return confidence, count
@@ -280,7 +295,7 @@ def again(record: StepRecord, logits: np.ndarray, header: Header, step: int, mod
     draw = _Draw(record.drawn, header.automaton.path(record.drawn.tolist()), tries=int(record.tries))
     keep = record.log_mean_field is not None
     count = int(record.committed.sum())
-    return _record(state, block_stop, count, keep, model_ms, draw=draw, committed=record.committed)
+    return _record(state, block_stop, count, keep, model_ms, {}, draw, record.committed)
 
 
 def _drawn_from(state: _Step) -> tuple[tuple[Potential, Messages, Marginals], bool]:
