@@ -86,6 +86,8 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   let listed = '';
   function list(value, shown, gallery) {
     const groups = [['This session', (value.runs ?? []).map(({id, title, number, parent, step, what}) => [id, parent ? `${number} · fork at ${step}: ${what}` : title])], ['Examples', gallery.flatMap(({title, runs: ids}) => ids.map((id, k) => [id, ids.length > 1 ? `${k + 1} of 2 · ${title}` : title]))]];
+    const taught = [shown.a, shown.b].filter(id => id?.startsWith('recipe:'));
+    if (taught.length) groups.push(['Lessons', taught.map((id, k) => [id, k ? 'beside it, from a lesson' : 'from a lesson'])]);
     const key = JSON.stringify([groups, shown]);
     runs.update(value, shown, gallery);
     if (listed === key) return;

@@ -26,11 +26,12 @@ export function create(go, server) {
     const key = `${view.run.id} ${view.step}`;
     if (!known.has(key)) {
       if (known.size > 32) known.clear();
-      known.set(key, server.get_messages({run: view.run.id, step: view.step}));
+      known.set(key, server.get_messages({run: view.run.id, step: view.step}).catch(() => { known.delete(key); return {error: 'failed'}; }));
+      if (!shown || shown.run !== view.run) { plot.replaceChildren(); said.textContent = 'The numbers of this step are on their way.'; }
     }
     const answer = await known.get(key);
     if (`${now.run.id} ${now.step}` !== key) return;
-    if (answer.error) { shown = null; plot.replaceChildren(); said.textContent = answer.error === 'too large' ? 'This run is too large to show every arrow.' : ''; return; }
+    if (answer.error) { shown = null; plot.replaceChildren(); said.textContent = answer.error === 'too large' ? 'This run is too large to show every arrow.' : 'The server did not answer; move once more to ask again.'; return; }
     const seen = [key, element.clientWidth, view.run.count].join();
     if (seen === drawn && !view.changed) return;
     drawn = seen;
@@ -83,7 +84,7 @@ export function create(go, server) {
     }
     graph.style.width = `${width}px`;
     plot.replaceChildren(graph);
-    if (picked && picked[0] < length) feed(...picked); else feed(0, 0);
+    feed(...picked && picked[0] < length ? picked : [0, answer.edges.findIndex(([from], e) => from === run.head.start && answer.weight[0][e] > 0)]);
   }
 
   // What an arrow's weight is summed from.
