@@ -27,6 +27,7 @@ STARTED = f"""(kind, source) => {{
 In the browser, since a reply of the server could take the place of what is typed meanwhile.
 """
 
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 Parts = dict[str, Any]
 """Components by name; those of `app.form.FIELDS` hold the configuration."""
 
@@ -39,7 +40,7 @@ def place() -> Parts:
     parts = _request(value) | _constraint(value)
     with gr.Row(elem_classes="ds-run"):
         parts["run"] = gr.Button("Run", variant="primary", elem_id="run", size="md")
-    return parts | _canvas(value) | _decoding(value) | _model(value) | _beside() | _trace()
+    return parts | _canvas(value) | _decoding(value) | _settings(value) | _model(value) | _beside() | _trace()
 
 
 def _request(value: Parts) -> Parts:
@@ -125,16 +126,59 @@ def _decoding(value: Parts) -> Parts:
     return parts
 
 
+def _settings(value: Parts) -> Parts:
+    """Place what the published loops can be told besides; folded, since most runs leave it alone."""
+    labels = {
+        "top_p": "Top-p",
+        "top_k": "Top-k",
+        "alg_temp": "alg_temp",
+        "threshold": "Threshold",
+        "factor": "Factor",
+        "cfg_scale": "Guidance",
+        "reject_budget": "Reject budget",
+        "path_tries": "Path tries",
+        "logits_eos_inf": "Never draw EOS (logits_eos_inf)",
+        "confidence_eos_eot_inf": "Commit EOS last (confidence_eos_eot_inf)",
+        "upstream_bugs": "Repeat LLaDA's bugs (upstream_bugs)",
+    }
+    parts: Parts = {}
+    with gr.Accordion("More settings", open=False, elem_id="settings"):
+        with gr.Row():
+            for name, kind in form.SETTINGS.items():
+                elem_id = f"set-{name}"
+                if name in form.OPEN:
+                    text: dict[str, Any] = {"placeholder": "off", "elem_id": elem_id, "min_width": 60, "max_lines": 1}
+                    parts[name] = gr.Textbox(value.get(name, ""), label=labels[name], **text)
+                elif kind is not bool:
+                    whole: dict[str, Any] = {"precision": 0} if kind is int else {"step": 0.1}
+                    parts[name] = _number(value.get(name, form.DEFAULTS[name]), labels[name], elem_id, **whole)
+        for name, kind in form.SETTINGS.items():
+            if kind is bool:
+                parts[name] = gr.Checkbox(bool(value.get(name)), label=labels[name], elem_id=f"set-{name}")
+    return parts
+
+
 def _model(value: Parts) -> Parts:
     tables = [f"table:{os.path.relpath(path)}" for path in sorted(TABLES.glob("*.json"))]
     info = "embedded, a folder, an id on the hub, or table:FILE"
     told = "Committed before the first step: POSITION=TEXT, one a line"
     model = value.get("model", "embedded")
     given: dict[str, Any] = {"allow_custom_value": True, "elem_id": "model"}
-    return {
-        "model": gr.Dropdown(["embedded", *tables], value=model, label="Model", info=info, **given),
-        "pins": gr.Textbox(value.get("pins", ""), label="Pins", info=told, lines=1, max_lines=4, elem_id="pins"),
-    }
+    parts: Parts = {"model": gr.Dropdown(["embedded", *tables], value=model, label="Model", info=info, **given)}
+    with gr.Accordion("How it is loaded", open=False, elem_id="loading"):
+        with gr.Row():
+            devices: dict[str, Any] = {"allow_custom_value": True, "min_width": 80, "elem_id": "device"}
+            parts["device"] = gr.Dropdown(["auto", "cpu", "cuda", "mps"], value="auto", label="Device", **devices)
+            parts["dtype"] = gr.Dropdown(list(DTYPES), value="auto", label="dtype", min_width=80, elem_id="dtype")
+        parts["raw_prompt"] = gr.Checkbox(label="No chat template (base models)", elem_id="raw-prompt")
+        with gr.Row():
+            parts["load"] = gr.Button("Load", size="md", elem_id="load", min_width=60)
+            parts["end_loading"] = gr.Button("Cancel", size="md", elem_id="end-loading", min_width=60)
+        loaded: dict[str, Any] = {"interactive": False, "lines": 2, "max_lines": 6, "elem_id": "model-facts"}
+        parts["facts"] = gr.Textbox(label="Loaded model", **loaded)
+    pins: dict[str, Any] = {"info": told, "lines": 1, "max_lines": 4, "elem_id": "pins"}
+    parts["pins"] = gr.Textbox(value.get("pins", ""), label="Pins", **pins)
+    return parts
 
 
 def _beside() -> Parts:
@@ -169,5 +213,6 @@ def _given(task: Task) -> Parts:
         "steps": task.steps,
         "model": "embedded",
         "pins": "",
+        **{name: "" if name in form.OPEN else form.DEFAULTS[name] for name in form.SETTINGS},
         **{name: option.default for name, option in form.OPTIONS.items()},
     }

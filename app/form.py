@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
 
 OPTIONS = {option.name: option for kind in constraints.KINDS.values() for option in kind.options}
 """Every option that some kind of constraint is read with; those of one name share a field."""
+SETTINGS: dict[str, type] = {
+    "top_p": float,
+    "top_k": int,
+    "alg_temp": float,
+    "threshold": float,
+    "factor": float,
+    "cfg_scale": float,
+    "reject_budget": int,
+    "path_tries": int,
+    "logits_eos_inf": bool,
+    "confidence_eos_eot_inf": bool,
+    "upstream_bugs": bool,
+}
+"""Settings of the published loops that most runs leave alone, and their types; an empty field is the default."""
 FIELDS = (
     "prompt",
     "kind",
@@ -31,9 +46,13 @@ FIELDS = (
     "sampler",
     "seed",
     "pins",
+    *SETTINGS,
     *OPTIONS,
 )
 """Names of the form's fields, in the order in which their values come."""
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(Config)}
+OPEN = tuple(name for name in SETTINGS if DEFAULTS[name] is None)
+"""Settings that are numbers or nothing."""
 
 
 def hint(kind: str) -> str:
@@ -81,6 +100,8 @@ def read_form(values: tuple[Any, ...]) -> tuple[Config, list[str]]:
     if form["temperature"] is None:
         raise ConfigError("The temperature is empty.", "Write a number from 0 to 100.")
     form["temperature"] = float(form["temperature"])
+    for name, kind in SETTINGS.items():
+        form[name] = _setting(name, kind, form[name])
     form["prompt"] = form["prompt"] or ""
     form["model"] = (form["model"] or "").strip()
     if form["kind"] == "none":
@@ -95,9 +116,24 @@ def read_form(values: tuple[Any, ...]) -> tuple[Config, list[str]]:
     return Config(**form), pins
 
 
+def _setting(name: str, kind: type, value: Any) -> Any:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return DEFAULTS[name]
+    if kind is bool:
+        return bool(value)
+    words = name.replace("_", " ")
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"The {words} can't be {value!r}.", "Write a number, or leave it empty.") from error
+    return _whole(words, number) if kind is int else number
+
+
 def form_of(config: Config, vocabulary: Vocabulary | None) -> tuple[Any, ...]:
     """Return the form's values for a configuration, in the order of `FIELDS`; pins need their vocabulary."""
     values = {name: getattr(config, name) for name in FIELDS if name not in OPTIONS}
+    # A field of text can be empty; one of numbers shows 0 where there is none.
+    values |= {name: "" if values[name] is None else str(values[name]) for name in OPEN}
     texts = [(i, _written(vocabulary, token_id)) for i, token_id in config.pins]
     values["pins"] = "\n".join(f"{i}={text}" for i, text in texts)
     if config.kind is None:

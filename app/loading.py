@@ -1,15 +1,33 @@
-"""Models, kept between runs: real ones take minutes to load."""
+"""Models, kept between runs: real ones take minutes to load, which is watched and can be ended."""
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from engine.models.architecture import DEFAULT, Options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from engine.models import Denoiser
 
 SMALL = ("embedded",)
 """Models that load in a moment and stay, whatever else is loaded."""
+LOOK_S = 0.2
+"""How often a loading is looked at."""
+
+
+class _Ended(Exception):  # noqa: N818 - nobody sees it: it carries the end of a loading through transformers
+    pass
+
+
+def choose(name: str, options: Options) -> None:
+    """Say how a model is to be loaded from now on; one that was loaded in another way is loaded anew."""
+    if _chosen.get(name, DEFAULT) != options:
+        _loaded.pop(name, None)
+    _chosen[name] = options
 
 
 def load(name: str, *_: object) -> Denoiser:
@@ -26,14 +44,69 @@ def at_hand(name: str) -> Denoiser | None:
     return _loaded.get(name)
 
 
-def _fresh(name: str) -> Denoiser:
+def watched(name: str) -> Iterator[tuple[int, int]]:
+    """Load a model beside this thread, unless it is at hand; closing the generator ends the loading.
+
+    Yields:
+        The number of weights that are loaded, and of all; 0 of 0 before the first.
+
+    Raises:
+        InputError: there is no such model, or it can't be read.
+    """
+    if name.startswith("table:") or name in SMALL or name in _loaded:
+        return
+    ended, finished = threading.Event(), threading.Event()
+    told: list[tuple[int, int]] = [(0, 0)]
+    wrong: list[BaseException] = []
+
+    def progress(done: int, total: int) -> None:
+        if ended.is_set():
+            raise _Ended
+        told.append((done, total))
+
+    def work() -> None:
+        try:
+            _last(name, progress)
+        except _Ended:
+            pass
+        except BaseException as error:  # raised again where the loading is watched
+            wrong.append(error)
+        finally:
+            finished.set()
+
+    threading.Thread(target=work, name="loading", daemon=True).start()
+    try:
+        while not finished.wait(LOOK_S):
+            yield told[-1]
+    finally:
+        ended.set()
+    if wrong:
+        raise wrong[0]
+
+
+def facts(denoiser: Denoiser) -> str:
+    """Write what a reader must know of a model: family, parameters, device, dtype, context limit."""
+    known = denoiser.facts
+    parts = [str(known.get("family", known.get("kind", "embedded")))]
+    if known.get("parameters"):
+        parts.append(f"{known['parameters'] / 1e6:,.1f} M parameters")
+    parts += [str(known[name]) for name in ("device", "dtype") if known.get(name)]
+    parts += [f"{words} {known[name]}" for name, words in _LIMITS.items() if known.get(name)]
+    parts += ["rows normalised to sum to 1"] if known.get("rows_normalised") else []
+    return f"{known['name']}: {', '.join(parts)}"
+
+
+_LIMITS = {"context": "context limit", "length": "canvas of", "revision": "revision"}
+_chosen: dict[str, Options] = {}
+_loaded: dict[str, Denoiser] = {}
+_loading = threading.Lock()
+
+
+def _fresh(name: str, progress: Callable[[int, int], None] | None = None) -> Denoiser:
     # It brings torch, which the page does not need to open.
     from engine import models
 
-    return models.load(name)
-
-
-_loaded: dict[str, Denoiser] = {}
+    return models.load(name, _chosen.get(name, DEFAULT), progress)
 
 
 @lru_cache(maxsize=len(SMALL))
@@ -41,9 +114,10 @@ def _small(name: str) -> Denoiser:
     return _fresh(name)
 
 
-def _last(name: str) -> Denoiser:
+def _last(name: str, progress: Callable[[int, int], Any] | None = None) -> Denoiser:
     """Keep one large model: two may not fit beside each other."""
-    if name not in _loaded:
-        _loaded.clear()
-        _loaded[name] = _fresh(name)
-    return _loaded[name]
+    with _loading:
+        if name not in _loaded:
+            _loaded.clear()
+            _loaded[name] = _fresh(name, progress)
+        return _loaded[name]

@@ -82,6 +82,7 @@ def build() -> gr.Blocks:
                 recorded = component("tables.js", None, "recorded", ("open",), tables.SERVER_FUNCTIONS)
         values = [parts[name] for name in form.FIELDS]
         _wire_form(page, parts, values)
+        _wire_model(page, parts)
         opened = recorded.open(_of_cell, None, [tabs, *values], **AT_ONCE)
         _wire_runs(shown, parts, values, opened)
         _wire_traces(shown, parts, values)
@@ -107,6 +108,14 @@ def _wire_form(page: gr.Blocks, parts: fields.Parts, values: list[Any]) -> None:
     changes = [page.load, *(parts[name].change for name in checking.LOOKED_AT)]
     gr.on(changes, _check, values, parts["checked"], trigger_mode="always_last", **QUIET)
     parts["checked"].apply(_apply, values, [parts["checked"], *values], **AT_ONCE)
+
+
+def _wire_model(page: gr.Blocks, parts: fields.Parts) -> None:
+    """Load a model before it is run, as it is to be loaded; say what it is."""
+    how = [parts[name] for name in ("model", "device", "dtype", "raw_prompt")]
+    begun = parts["load"].click(_load, how, parts["facts"], **QUIET)
+    parts["end_loading"].click(lambda: "Not loaded.", None, parts["facts"], cancels=[begun], **AT_ONCE)
+    gr.on([page.load, parts["model"].change], _known, parts["model"], parts["facts"], **QUIET)
 
 
 def _wire_runs(shown: gr.HTML, parts: fields.Parts, values: list[Any], opened: Any) -> None:
@@ -152,6 +161,14 @@ def _apply(data: gr.EventData, *values: Any) -> list[Any]:
     except InputError as error:
         refused = {**checking.check(values), "message": endpoints.message(error)}
         return [refused, *[gr.skip()] * len(values)]
+
+
+def _load(*how: Any) -> Iterator[str]:
+    yield from running.load(*how)
+
+
+def _known(model: Any) -> str:
+    return running.known(model)
 
 
 def _words(data: gr.EventData, *names: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from app.form import read_form
 from app.views import View, gone, listed, news, view
 from engine import breakpoints
 from engine.errors import ConfigError, ForkError, InputError
+from engine.models.architecture import Options
 from engine.trace import Config, Edit
 
 if TYPE_CHECKING:
@@ -43,6 +44,32 @@ def run(now: View | None, owner: str | None, *values: Any) -> Iterator[View]:
         yield from _run(now, "a", owner, *read_form(values))
     except InputError as error:
         yield news(now, message=message(error), running=None)
+
+
+def load(model: Any, device: Any, dtype: Any, raw_prompt: Any) -> Iterator[str]:
+    """Load a model as the form says; say how far it is, and in the end what it is, or what is wrong."""
+    name = str(model or "").strip()
+    yield "Loading …"
+    try:
+        loading.choose(name, Options(str(device or "auto"), str(dtype or "auto"), bool(raw_prompt)))
+        for done, total in loading.watched(name):
+            yield _progress(done, total)
+        yield loading.facts(loading.load(name))
+    except InputError as error:
+        yield f"✕ {error.problem} {error.remedy}"
+
+
+def _progress(done: int, total: int) -> str:
+    return f"Loading the model: {done} of {total} weights" if total else "Loading the model"
+
+
+def known(model: Any) -> str:
+    """Say what a model is that is at hand, or that it isn't loaded yet."""
+    try:
+        found = loading.at_hand(str(model or "").strip())
+    except InputError as error:
+        return f"✕ {error.problem} {error.remedy}"
+    return loading.facts(found) if found else "Not loaded yet: Load or Run loads it."
 
 
 def run_beside(now: View | None, owner: str | None, change: str) -> Iterator[View]:
@@ -197,6 +224,10 @@ def _run(now: View, side: str, owner: str | None, config: Config, pins: Sequence
     yield news(now, preparing=True)
     from engine import decode, preparation
 
+    preparation.check(config)
+    preparation.read(config)  # a mistake in it is told before a model is loaded
+    for done, total in loading.watched(config.model):
+        yield news(now, preparing=_progress(done, total))
     denoiser, header = preparation.prepare(config, preparation.read_pins(pins), load=loading.load)
     made = sessions.RUNS.begin(header, owner)
     shown = {"a": made.run_id, "b": None} if side == "a" else {"b": made.run_id}

@@ -50,7 +50,7 @@ def prepare(
             length, or contradicts a pin.
     """
     check(config)
-    _read(config)  # a mistake in it is told before a model is loaded
+    read(config)  # a mistake in it is told before a model is loaded
     denoiser = load(config.model, options, progress)
     vocabulary = denoiser.vocabulary
     if (config.logits_eos_inf or config.confidence_eos_eot_inf) and not vocabulary.eos_ids:
@@ -86,7 +86,7 @@ def compiled(config: Config, vocabulary: Vocabulary) -> TokenAutomaton:
     Raises:
         InputError: the constraint can't be read, or accepts nothing of this length.
     """
-    constraint = _read(config)
+    constraint = read(config)
     if constraint is None:
         return token_automaton.everything(vocabulary)
     automaton = token_automaton.compile(constraint, vocabulary)
@@ -94,7 +94,12 @@ def compiled(config: Config, vocabulary: Vocabulary) -> TokenAutomaton:
     return automaton
 
 
-def _read(config: Config) -> Constraint | None:
+def read(config: Config) -> Constraint | None:
+    """Read a configuration's constraint; None where it has none.
+
+    Raises:
+        InputError: it can't be read.
+    """
     return None if config.kind is None else constraints.read(config.kind, config.source, **dict(config.reading))
 
 

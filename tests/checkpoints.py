@@ -246,3 +246,62 @@ def roberta(folder: Path, seed: int = 0) -> Path:
     )  # fmt: skip
     scaled(RobertaForMaskedLM(config), seed).save_pretrained(folder)
     return folder
+
+
+CUSTOM = '''
+"""A model that only its own code can read: its logits are those of an embedding and a linear layer."""
+
+import torch
+from transformers import PretrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import MaskedLMOutput
+
+
+class CustomConfig(PretrainedConfig):
+    model_type = "custom_of_a_test"
+
+    def __init__(self, vocab_size=100, hidden_size=16, **words):
+        self.vocab_size, self.hidden_size = vocab_size, hidden_size
+        super().__init__(**words)
+
+
+class CustomForMaskedLM(PreTrainedModel):
+    config_class = CustomConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.embed = torch.nn.Embedding(config.vocab_size, config.hidden_size)
+        self.head = torch.nn.Linear(config.hidden_size, config.vocab_size)
+        self.post_init()
+
+    def get_input_embeddings(self):
+        return self.embed
+
+    def get_output_embeddings(self):
+        return self.head
+
+    def forward(self, input_ids):
+        return MaskedLMOutput(logits=self.head(self.embed(input_ids)))
+'''
+
+
+def custom(folder: Path, seed: int = 0) -> Path:
+    """Write a checkpoint that brings its own code, which leaves a file behind when it is run."""
+    tokenizer = word_piece()
+    tokenizer.save_pretrained(folder)
+    ran = f"\nfrom pathlib import Path\nPath({str(folder / 'ran')!r}).touch()\n"
+    (folder / "modeling_custom.py").write_text(CUSTOM + ran)
+    content = {
+        "model_type": "custom_of_a_test",
+        "vocab_size": len(tokenizer),
+        "hidden_size": 16,
+        "auto_map": {
+            "AutoConfig": "modeling_custom.CustomConfig",
+            "AutoModelForMaskedLM": "modeling_custom.CustomForMaskedLM",
+        },
+    }
+    (folder / "config.json").write_text(json.dumps(content))
+    generator = torch.Generator().manual_seed(seed)
+    shapes = {"embed.weight": (len(tokenizer), 16), "head.weight": (len(tokenizer), 16), "head.bias": (len(tokenizer),)}
+    weights = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder

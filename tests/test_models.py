@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from engine import decode, models, preparation, token_automaton
-from engine.__main__ import main
+from engine.__main__ import app, main
 from engine.errors import ConfigError, ModelError
 from engine.models import loading
 from engine.models.architecture import Options
@@ -258,6 +258,46 @@ def test_loading_tells_its_progress_and_what_the_listener_raises_ends_it(llada) 
     with pytest.raises(KeyboardInterrupt):
         models.load(str(llada), progress=cancel)
     assert models.load(str(llada)).facts["parameters"] > 0
+
+
+@pytest.mark.parametrize("family", ["llada", "dream", "bert", "modern_bert", "roberta"])
+def test_a_vocabulary_is_read_without_the_weights(family, tmp_path) -> None:
+    folder = getattr(checkpoints, family)(tmp_path)
+    whole = models.load(str(folder)).vocabulary
+    (folder / "model.safetensors").unlink()
+    alone = models.vocabulary(str(folder))
+    assert alone.size == whole.size
+    assert (alone.eos_ids, alone.mask_id) == (whole.eos_ids, whole.mask_id)
+    for first in (True, False):
+        assert [alone.written(v, first=first) for v in range(whole.size)] == [
+            whole.written(v, first=first) for v in range(whole.size)
+        ]
+
+
+def test_compile_and_diagnose_read_no_weights(tmp_path, capsys) -> None:
+    folder = checkpoints.llada(tmp_path)
+    (folder / "model.safetensors").unlink()
+    for command in ("compile", "diagnose"):
+        app([command, "--regex", "[0-9]+", "--model", str(folder), "--json"], standalone_mode=False)
+        assert json.loads(capsys.readouterr().out)["findings"] is not None
+
+
+def test_code_of_a_model_runs_when_it_is_trusted_and_never_else(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    folder = checkpoints.custom(tmp_path / "model")
+    with pytest.raises(ModelError, match="--trust-remote-code"):
+        models.load(str(folder))
+    assert not (folder / "ran").exists(), "code ran that nobody trusts"
+    with pytest.raises(ModelError, match="--no-shift"):
+        models.load(str(folder), Options(trust_remote_code=True))
+    denoiser = models.load(str(folder), Options(trust_remote_code=True, shift=False))
+    assert (folder / "ran").exists()
+    weights = load_file(folder / "model.safetensors")
+    prompt, canvas = denoiser.encode_prompt("a b"), np.full(6, denoiser.vocabulary.mask_id, np.int32)
+    row = weights["embed.weight"][denoiser.vocabulary.mask_id] @ weights["head.weight"].T + weights["head.bias"]
+    np.testing.assert_allclose(denoiser.logits(prompt, canvas, 0)[2], row, rtol=1e-4, atol=1e-5)
 
 
 def broken(folder, change):

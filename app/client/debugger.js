@@ -257,8 +257,8 @@ export function mount({element, props, server, watch, trigger}) {
   async function take() {
     const {running, paused, preparing, at} = told, before = {...shown}, a = await open(told.a), b = await open(told.b);
     told.at = null;
-    status.textContent = paused ? `paused at step ${paused.step}` : running ? 'running' : preparing ? 'preparing: reading the constraint, loading the model' : '';
-    stop.hidden = !running;
+    status.textContent = paused ? `paused at step ${paused.step}` : running ? 'running' : typeof preparing === 'string' ? preparing : preparing ? 'preparing: reading the constraint, loading the model' : '';
+    stop.hidden = !running && typeof preparing !== 'string';
     if (lessons?.active) return;
     shown = {a: a?.id ?? null, b: b?.id ?? null};
     const isNew = shown.a !== before.a || shown.b !== before.b;

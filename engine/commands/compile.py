@@ -24,7 +24,7 @@ def compile_(
     from engine import models, token_automaton
 
     constraint = given.read()
-    vocabulary = models.load(model).vocabulary
+    vocabulary = models.vocabulary(model)
     started = time.perf_counter()
     compiled = token_automaton.compile(constraint, vocabulary)
     compile_ms = 1e3 * (time.perf_counter() - started)

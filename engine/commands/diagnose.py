@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.errors import Finding
+    from engine.models import Denoiser
     from engine.trace import Config
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -56,11 +57,13 @@ def _of_constraint(
     from engine import constraints, models
     from engine.diagnosis import static, strings
 
-    denoiser = models.load(model)
-    size = length or denoiser.facts.get("length") or (given.task.length if given.task else 32)
+    # Pins need the tokenizer of a model, and a table says the length; of any other model its vocabulary is enough.
+    denoiser = models.load(model) if pins or model.startswith("table:") else None
+    vocabulary = denoiser.vocabulary if denoiser else models.vocabulary(model)
+    size = length or (denoiser.facts.get("length") if denoiser else 0) or (given.task.length if given.task else 32)
     try:
-        config = _config(given, model, size, pins)
-        findings = static.findings(config, denoiser.vocabulary)
+        config = _config(given, model, denoiser, size, pins)
+        findings = static.findings(config, vocabulary)
     except InputError as error:
         return {}, [static.refusal(error)]
     content: dict[str, Any] = {"length": size, "shortest": [], "sampled": [], "texts": []}
@@ -72,11 +75,11 @@ def _of_constraint(
     return content, findings
 
 
-def _config(given: Given, model: str, length: int, pins: list[str]) -> Config:
-    from engine import models, preparation
+def _config(given: Given, model: str, denoiser: Denoiser | None, length: int, pins: list[str]) -> Config:
+    from engine import preparation
     from engine.trace import Config
 
-    placed = preparation.pin_tokens(models.load(model), length, preparation.read_pins(pins)) if pins else ()
+    placed = preparation.pin_tokens(denoiser, length, preparation.read_pins(pins)) if denoiser and pins else ()
     asked = Config("", given.kind, given.source, model, length=length, steps=length, block_length=length, pins=placed)
     preparation.check(asked)
     return asked

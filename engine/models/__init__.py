@@ -80,3 +80,23 @@ def load(name: str, options: Options = DEFAULT, progress: Callable[[int, int], N
     if loading.read_config(folder)["model_type"] == embedded.EmbeddedConfig.model_type:
         return embedded.load(folder)
     return loading.load(name, options, progress)
+
+
+def vocabulary(name: str, options: Options = DEFAULT) -> Vocabulary:
+    """Return what the ids of a model write; the weights of a large one are not read for it.
+
+    Args:
+        name: as for `load`.
+        options: how a folder's tokenizer is to be read.
+
+    Raises:
+        ModelError: there is no such model, or its tokenizer can't be read.
+    """
+    if name == "embedded" or name.startswith("table:"):
+        return load(name).vocabulary
+    from engine.models import embedded, loading
+
+    folder = loading.locate(name, options)
+    if loading.read_config(folder)["model_type"] == embedded.EmbeddedConfig.model_type:
+        return embedded.load(folder).vocabulary
+    return loading.vocabulary(name, options)

@@ -18,6 +18,7 @@ from transformers.utils import logging as transformers_logging
 from engine.errors import ModelError
 from engine.models import dream, llada, masked_lm
 from engine.models.pretrained import Pretrained, check_rotary
+from engine.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,6 +48,20 @@ def load(name: str, options: Options, progress: Callable[[int, int], None] | Non
     model = _read_weights(folder, architecture, options, progress)
     check_rotary(model, (getattr(architecture.config, "rope_parameters", None) or {}).get("rope_theta"))
     return Pretrained(name, architecture, model, tokenizer, options.raw_prompt)
+
+
+def vocabulary(name: str, options: Options) -> Vocabulary:
+    """Read what a model's ids write, and none of its weights.
+
+    Raises:
+        ModelError: as `load`, but for the weights.
+    """
+    folder = locate(name, options)
+    content = read_config(folder)
+    tokenizer = read_tokenizer(folder, content, options)
+    architecture = _architecture(folder, content, tokenizer, options)
+    size = int(architecture.config.vocab_size)
+    return Vocabulary.from_tokenizer(tokenizer, size, architecture.eos_ids, architecture.mask_id)
 
 
 def locate(name: str, options: Options) -> Path:

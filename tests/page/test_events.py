@@ -22,11 +22,12 @@ from viz import payload
 RUN = synthetic.trace(synthetic.real_number(), 8, 4)
 FORM = ("", "regex", "[0-9]+", "embedded", 4, 2, 4, 1.0, "low_confidence", "mar", "midpoint", 0, "")
 TOOLS = '[{"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]}}]'
+SETTINGS = tuple(form.DEFAULTS[name] for name in form.SETTINGS)
 OPTIONS = tuple(option.default for option in form.OPTIONS.values())
 
 
 def values(**changes: Any) -> tuple[Any, ...]:
-    return tuple(changes.get(name, value) for name, value in zip(form.FIELDS, FORM + OPTIONS, strict=True))
+    return tuple(changes.get(name, value) for name, value in zip(form.FIELDS, FORM + SETTINGS + OPTIONS, strict=True))
 
 
 @pytest.fixture
@@ -116,6 +117,8 @@ def test_the_form_and_a_configuration_are_the_same_thing() -> None:
         Config("p", "regex", "[a]", length=4, steps=2, block_length=4, seed=7, temperature=0.5),
         Config("", "choices", ("a", "b c"), length=4, steps=2, block_length=4),
         Config("", None, None, length=4, steps=2, block_length=4),
+        Config("", None, None, top_p=0.5, top_k=7, remasking="entropy", alg_temp=0.1, cfg_scale=1.5, path_tries=0),
+        Config("", None, None, threshold=0.9, reject_budget=3, logits_eos_inf=True, upstream_bugs=True),
         Config("", "tools", TOOLS, reading=(("call_syntax", "python"), ("format_assertion", False))),
         Config("", "grammar", "start: start", reading=(("depth", 9),)),
     ):
@@ -179,6 +182,8 @@ def test_a_pin_that_contradicts_the_constraint_is_said_and_the_shown_run_stays(r
         ("length", None, "The length is empty"),
         ("seed", 1.5, "The seed is 1.5"),
         ("temperature", None, "temperature is empty"),
+        ("top_k", "1.5", "The top k is 1.5"),
+        ("threshold", "high", "The threshold can't be 'high'"),
     ],
 )
 def test_a_field_that_holds_no_number_is_said(field: str, value: object, said: str) -> None:
