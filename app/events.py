@@ -71,7 +71,7 @@ def save_trace(now: View | None, side: str = "a") -> tuple[View, str | None]:
         return view(now, message=message(gone())), None
     config = found.header.config
     name = f"denoiscope-{config.sampler}-{config.confidence}-seed-{config.seed}.trace"
-    path = Path(tempfile.mkdtemp(dir=_folder())) / name
+    path = Path(tempfile.mkdtemp(dir=folder())) / name
     trace_file.save(found.trace, path)
     return view(now), str(path)
 
@@ -134,7 +134,7 @@ def _sound(header: Header) -> bool:
 
 
 @cache
-def _folder() -> str:
+def folder() -> str:
     """One temporary folder per process, removed when the process ends."""
     holder = tempfile.TemporaryDirectory(prefix="denoiscope-")
     _held.append(holder)

@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from app import checking, events, form, running
+from app import checking, events, form, grid, running
 from app.components import component
 from engine import constraints, remasking
 from engine.tasks import TASKS, Task
@@ -176,6 +176,16 @@ def _model(value: Parts) -> Parts:
             parts["end_loading"] = gr.Button("Cancel", size="md", elem_id="end-loading", min_width=60)
         loaded: dict[str, Any] = {"interactive": False, "lines": 2, "max_lines": 6, "elem_id": "model-facts"}
         parts["facts"] = gr.Textbox(label="Loaded model", **loaded)
+    with gr.Accordion("A mean field typed in", open=False, elem_id="typed"):
+        about = "Tokens in the first row, then the probabilities of each position"
+        shape: dict[str, Any] = {"type": "array", "headers": None, "interactive": True, "show_label": True}
+        parts["grid"] = gr.Dataframe(grid.START, label=about, elem_id="grid", **shape)
+        parts["grid_eos"] = gr.Textbox(label="EOS, one of the tokens or nothing", max_lines=1, elem_id="grid-eos")
+        with gr.Row():
+            parts["grid_use"] = gr.Button("Use it", size="md", elem_id="grid-use", min_width=60)
+            parts["grid_edit"] = gr.Button("Edit the model", size="md", elem_id="grid-edit", min_width=60)
+            parts["grid_file"] = gr.DownloadButton("File", size="md", elem_id="grid-file", min_width=60)
+        parts["grid_said"] = gr.Textbox(show_label=False, interactive=False, elem_id="grid-said", max_lines=4)
     pins: dict[str, Any] = {"info": told, "lines": 1, "max_lines": 4, "elem_id": "pins"}
     parts["pins"] = gr.Textbox(value.get("pins", ""), label="Pins", **pins)
     return parts

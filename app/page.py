@@ -15,7 +15,7 @@ import gradio as gr
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 
-from app import checking, endpoints, events, fields, form, loading, running, sessions, tables
+from app import checking, endpoints, events, fields, form, grid, loading, running, sessions, tables
 from app.components import CLIENT, component
 from app.lessons import endpoints as lessons
 from app.views import View
@@ -83,6 +83,7 @@ def build() -> gr.Blocks:
         values = [parts[name] for name in form.FIELDS]
         _wire_form(page, parts, values)
         _wire_model(page, parts)
+        _wire_grid(parts)
         opened = recorded.open(_of_cell, None, [tabs, *values], **AT_ONCE)
         _wire_runs(shown, parts, values, opened)
         _wire_traces(shown, parts, values)
@@ -116,6 +117,14 @@ def _wire_model(page: gr.Blocks, parts: fields.Parts) -> None:
     begun = parts["load"].click(_load, how, parts["facts"], **QUIET)
     parts["end_loading"].click(lambda: "Not loaded.", None, parts["facts"], cancels=[begun], **AT_ONCE)
     gr.on([page.load, parts["model"].change], _known, parts["model"], parts["facts"], **QUIET)
+
+
+def _wire_grid(parts: fields.Parts) -> None:
+    """Make a model of the grid, and fill the grid from a typed-in model."""
+    used = [parts[name] for name in ("model", "length", "block_length", "steps", "grid_file", "grid_said")]
+    parts["grid_use"].click(_use_grid, [parts["grid"], parts["grid_eos"]], used, **QUIET)
+    edited = [parts[name] for name in ("grid", "grid_eos", "grid_said")]
+    parts["grid_edit"].click(_edit_grid, parts["model"], edited, **QUIET)
 
 
 def _wire_runs(shown: gr.HTML, parts: fields.Parts, values: list[Any], opened: Any) -> None:
@@ -165,6 +174,25 @@ def _apply(data: gr.EventData, *values: Any) -> list[Any]:
 
 def _load(*how: Any) -> Iterator[str]:
     yield from running.load(*how)
+
+
+def _use_grid(rows: list[list[Any]], eos: str) -> list[Any]:
+    try:
+        text, found = grid.read(rows, eos)
+    except InputError as error:
+        return [*[gr.skip()] * 5, f"✕ {error.problem} {error.remedy}"]
+    model = grid.save(text, events.folder())
+    length = found.facts["length"]
+    scaled = " Rows were scaled to sum to 1." if found.facts["rows_normalised"] else ""
+    said = f"{length} positions, {found.vocabulary.size} tokens, in use.{scaled}"
+    return [model, length, length, length, model.removeprefix("table:"), said]
+
+
+def _edit_grid(model: str) -> list[Any]:
+    try:
+        return [*grid.cells(str(model or "")), ""]
+    except InputError as error:
+        return [gr.skip(), gr.skip(), f"✕ {error.problem} {error.remedy}"]
 
 
 def _known(model: Any) -> str:

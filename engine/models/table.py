@@ -29,9 +29,13 @@ class Table:
 
     Attributes:
         mean_field: float64 `[steps length vocab]`; the last matrix serves all later steps.
+        eos: how the file writes the EOS, if it has one.
     """
 
-    def __init__(self, name: str, vocabulary: Vocabulary, mean_field: np.ndarray, normalised: bool) -> None:
+    def __init__(
+        self, name: str, vocabulary: Vocabulary, mean_field: np.ndarray, normalised: bool, eos: str | None = None
+    ) -> None:
+        self.eos = eos
         self.name = name
         self.vocabulary = vocabulary
         self.mean_field = mean_field
@@ -106,7 +110,7 @@ def parse(text: str, name: str, *, as_csv: bool = False) -> Table:
     written = tuple(None if t == eos else t.encode() for t in tokens)
     eos_ids = () if eos is None else (tokens.index(eos),)
     # A table has no mask of its own: the id behind the last token stands on masked positions.
-    return Table(name, Vocabulary(written, eos_ids, len(tokens)), mean_field, normalised)
+    return Table(name, Vocabulary(written, eos_ids, len(tokens)), mean_field, normalised, eos)
 
 
 def _from_json(text: str, name: str) -> dict[str, Any]:

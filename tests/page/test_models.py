@@ -1,0 +1,55 @@
+"""Models on the page: loaded as chosen, told in words, and a mean field typed into the grid."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests import checkpoints
+
+pytestmark = [
+    pytest.mark.page,
+    # The server runs in this process, and what Gradio and pandas deprecate is not ours to mend.
+    pytest.mark.filterwarnings("default"),
+]
+
+
+def test_a_folder_is_loaded_as_chosen_and_run_with_settings_of_its_loop(debugger, tmp_path):
+    folder = str(checkpoints.llada(tmp_path))
+    page = debugger.open().page
+    page.get_by_role("button", name="How it is loaded").click()
+    page.locator("#model input").first.fill(folder)
+    debugger.press("Tab")
+    facts = page.locator("#model-facts textarea")
+    expect(facts).to_have_value(re.compile("^Not loaded yet"))
+    page.locator("#dtype input").click()
+    page.get_by_role("option", name="bfloat16", exact=True).click()
+    page.click("#load")
+    expect(facts).to_have_value(re.compile(r"LLaDA, .* cpu, bfloat16, context limit 96"))
+    page.get_by_role("button", name="More settings").click()
+    page.locator("#set-top_k").locator("textarea, input").fill("7")
+    page.locator("#set-cfg_scale input").fill("1.5")
+    debugger.run({"prompt": "the cat", "kind": "none", "length": 6, "steps": 3, "block": 6, "temperature": 1})
+    expect(page.locator(".ds-config")).to_contain_text("bfloat16")
+
+
+def test_a_setting_that_is_no_number_is_said_in_place(debugger):
+    page = debugger.open().page
+    page.get_by_role("button", name="More settings").click()
+    page.locator("#set-threshold").locator("textarea, input").fill("high")
+    debugger.press("Tab")
+    page.click("#run")
+    expect(page.locator(".ds-message .ds-problem")).to_contain_text("The threshold can't be 'high'")
+
+
+def test_a_mean_field_is_typed_into_the_grid_and_run(debugger):
+    page = debugger.open().page
+    page.get_by_role("button", name="A mean field typed in").click()
+    page.click("#grid-use")
+    expect(page.locator("#grid-said textarea")).to_have_value("2 positions, 3 tokens, in use.")
+    debugger.run({"kind": "regex", "source": r"[01]+(\.[01]*)?|\.[01]+", "prompt": ""})
+    expect(page.locator(".ds-config b")).to_have_text("✓ accepted")
+    page.get_by_role("button", name="How it is loaded").click()
+    expect(page.locator("#model-facts textarea")).to_have_value(re.compile("typed-in mean field, canvas of 2"))
