@@ -274,15 +274,24 @@ def paired(arm: str, right: str, satisfied: bool = True) -> tuple[Cell, dict[int
 
 def test_claims_are_judged_by_the_problems_on_which_two_arms_part():
     found = dict([paired("Mar", "xxxxxxxxx..x"), paired("Mf", "..........xx"), paired("independent", ".xxxxxxxxx.x")])
-    mar, mf, independent = found
+    mar, mf, _ = found
     assert document.sign_test(found, mar, mf) == (9, 1, pytest.approx(2 * 11 / 2**10))
     assert document.sign_test(found, mf, mf) == (0, 0, 1.0)
-    verdicts = {(a.arm, b.arm): verdict for a, b, verdict, _, _ in document.compared(found)}
-    assert verdicts == {("Mar", "independent"): "open", ("Mf", "independent"): "contrary", ("Mar", "Mf"): "holds"}
+    assert document.sign_test({mf: {0: Run(False, True, "")}, mar: {0: Run(True, True, "")}}, mar, mf, True)[:2] == (
+        1,
+        0,
+    )
+    verdicts = {(c.better, c.worse, c.strict): verdict for c, _, verdict, _, _ in document.compared(found)}
+    assert verdicts == {
+        **dict.fromkeys([("Mar", "independent", True), ("Mar", "independent", False)], "open"),
+        **dict.fromkeys([("Mf", "independent", True), ("Mf", "independent", False)], "contrary"),
+        ("Mar", "Mf", False): "holds",
+    }
     text = "\n".join(document.markdown(found, FACTS, document.facts("the command"), []))
-    assert "sudoku, T = 0, 4 steps: Mf answers 1 problems that independent doesn't, and independent 9" in text
+    assert (
+        "4 steps, right in whatever spelling: Mf answers 1 problems that independent doesn't, and independent 9" in text
+    )
     assert "All 24 runs of the constrained arms" in text
-    assert independent in found
 
 
 def test_a_broken_promise_stands_on_the_page_of_results():
