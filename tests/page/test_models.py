@@ -49,7 +49,12 @@ def test_a_mean_field_is_typed_into_the_grid_and_run(debugger):
     page.get_by_role("button", name="A mean field typed in").click()
     page.click("#grid-use")
     expect(page.locator("#grid-said textarea")).to_have_value("2 positions, 3 tokens, in use.")
-    debugger.run({"kind": "regex", "source": r"[01]+(\.[01]*)?|\.[01]+", "prompt": ""})
+    debugger.fill("source", r"[01]+(\.[01]*)?|\.[01]+")
+    debugger.fill("prompt", "")
+    page.click("#run")
+    # The form is diagnosed at each change of it, and what that needs may be compiled here for the first time.
+    expect(page.locator(".ds-config")).to_contain_text("table-", timeout=120_000)
+    debugger.wait("status", "finished")
     expect(page.locator(".ds-config b")).to_have_text("✓ accepted")
     page.get_by_role("button", name="How it is loaded").click()
     expect(page.locator("#model-facts textarea")).to_have_value(re.compile("typed-in mean field, canvas of 2"))
