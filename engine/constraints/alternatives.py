@@ -56,15 +56,15 @@ def _within(inner: Pattern, outer: Pattern) -> bool:
 
 def _finding(source: str, branch: Branch, around: Branch | None) -> Finding:
     start, stop, _ = branch
-    by = repr(source[around[0] : around[1]]) if around else "the other alternatives"
+    by = f"'{source[around[0] : around[1]]}'" if around else "the other alternatives"
     first = start == 0 or source[start - 1] != "|"
     cut = (start, stop + 1) if first else (start - 1, stop)
     return Finding(
         "shadowed",
         "info",
         Place(source, start, max(stop, start + 1)),
-        f"All that the alternative {source[start:stop]!r} matches is matched by {by} too, so it allows nothing more.",
+        f"All that the alternative '{source[start:stop]}' matches is matched by {by} too, so it allows nothing more.",
         ("Remove it.",),
-        edits=(Edit(f"Remove the alternative {source[start:stop]!r}", *cut, ""),),
+        edits=(Edit(f"Remove the alternative '{source[start:stop]}'", *cut, ""),),
         related=(Place(source, around[0], around[1]),) if around else (),
     )

@@ -272,7 +272,7 @@ class _Reader:
 
     def refuse(self, what: str, start: int, stop: int, reason: str, remedy: str) -> NoReturn:
         place = Place(self.source, start, stop)
-        where = f"{self.source[start:stop]!r}, at line {place.line}, column {place.column}"
+        where = f"'{self.source[start:stop]}', at line {place.line}, column {place.column}"
         raise NotRegularError(f"The regex has {what}, {where}: {reason}.", remedy, place)
 
     def escape(self, at: int, flags: int) -> tuple[Pattern, int]:

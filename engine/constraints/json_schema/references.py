@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ _DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
     "http://json-schema.org/draft-06/schema": (6, DRAFT6),
     "http://json-schema.org/draft-04/schema": (4, DRAFT4),
 }
+_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _LATEST = "https://json-schema.org/draft/2020-12/schema"
 
 ANNOTATIONS = frozenset({
@@ -97,8 +99,11 @@ class Schemas:
         error = best_match(validator(validator.META_SCHEMA).iter_errors(_tolerant(schema, self.draft)))
         if error is not None:
             where = child(pointer, *error.absolute_path)
+            reason = error.message
+            if error.absolute_path and error.absolute_path[-1] == "type":
+                reason = f"{json.dumps(error.instance)} is no type; those are {', '.join(_TYPES)}"
             raise PatternSyntaxError(
-                f"The schema is not one of draft {self.draft} at {where or 'its root'}: {error.message}.",
+                f"The schema is not one of draft {self.draft_name} at {where or 'its root'}: {reason}.",
                 "Correct it there, or name the draft that it follows in '$schema'.",
                 self.document.place(where),
             )
