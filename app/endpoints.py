@@ -46,7 +46,8 @@ def get_gallery(_asked: object = None) -> Answer:
     """Return the cards of the gallery."""
     return {
         "cards": [
-            {"name": e.name, "title": e.title, "what": e.what, "runs": list(e.run_ids)} for e in examples.gallery()
+            {"name": e.name, "title": e.title, "what": e.what, "failure": e.failure, "runs": list(e.run_ids)}
+            for e in examples.gallery()
         ]
     }
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from app import examples, sessions
 from app.endpoints import message
-from app.form import form_of
+from app.form import FIELDS, form_of
 from app.views import View, gone, listed, view
 from engine import trace_file
 from engine.errors import InputError, TraceError
+from engine.trace import Config
 
 if TYPE_CHECKING:
     from engine.trace import Header, Trace
@@ -46,6 +47,8 @@ def choose(now: View | None, words: dict[str, Any]) -> View:
 def show_example(name: object, now: View | None) -> View:
     """Show one card of the gallery."""
     for card in examples.gallery():
+        if card.name == name and not card.files:
+            return view(now)
         if card.name == name:
             a, b = (*card.run_ids, None)[:2]
             return view(now, a=a, b=b, at={"step": card.step, "position": card.position})
@@ -74,6 +77,15 @@ def save_trace(now: View | None, side: str = "a") -> tuple[View, str | None]:
     path = Path(tempfile.mkdtemp(dir=folder())) / name
     trace_file.save(found.trace, path)
     return view(now), str(path)
+
+
+def example_form(name: object, now: View) -> tuple[Any, ...] | None:
+    """Return the form's values for a card: its own, or those of the run that it shows."""
+    for card in examples.gallery():
+        if card.name == name and card.form:
+            usual = dict(zip(FIELDS, form_of(Config("", None, None, temperature=1.0), None), strict=True))
+            return tuple({**usual, **card.form}.values())
+    return shown_form(now)
 
 
 def shown_form(now: View | None) -> tuple[Any, ...] | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine import trace_file
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engine.trace import Trace
 
 
@@ -25,9 +27,11 @@ class Example:
         name: by which the page and its links call it.
         title: of the card.
         what: one sentence, what there is to see.
-        files: one recorded trace, or two to be seen side by side.
+        files: one recorded trace, or two to be seen side by side; none where the form alone is the example.
         step: that it opens at; counted from the end where negative.
         position: that it opens at.
+        failure: class of the failure that it shows, `C1` to `C10`; empty for one that shows none.
+        form: values of the form, by the names of its fields, where no run could begin with them.
     """
 
     name: str
@@ -36,6 +40,8 @@ class Example:
     files: tuple[str, ...]
     step: int = 0
     position: int = 0
+    failure: str = ""
+    form: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def run_ids(self) -> tuple[str, ...]:
@@ -48,12 +54,13 @@ def _read(folder: Path) -> tuple[Example, ...]:
     path = folder / "manifest.json"
     if not path.is_file():
         return ()
-    cards = json.loads(path.read_text(encoding="utf-8"))
-    return tuple(Example(**{**card, "files": tuple(card["files"])}) for card in cards)
+    recorded = json.loads(path.read_text(encoding="utf-8"))
+    forms = json.loads((folder / "forms.json").read_text(encoding="utf-8"))
+    return tuple(Example(**{**card, "files": tuple(card.get("files", ()))}) for card in [*recorded, *forms])
 
 
 def gallery() -> tuple[Example, ...]:
-    """Return the cards that the manifest lists; none where nothing was recorded."""
+    """Return the cards that the manifest lists, and those of the form alone; none where nothing was recorded."""
     return _read(FOLDER)
 
 

@@ -243,8 +243,9 @@ def _choose(now: View, data: gr.EventData) -> View:
 
 
 def _example(now: View, data: gr.EventData) -> list[Any]:
-    after = events.show_example(getattr(data, "name", None), now)
-    return [after, *(events.shown_form(after) or [gr.skip()] * len(form.FIELDS))]
+    name = getattr(data, "name", None)
+    after = events.show_example(name, now)
+    return [after, *(events.example_form(name, after) or [gr.skip()] * len(form.FIELDS))]
 
 
 def _of_cell(data: gr.EventData) -> list[Any]:

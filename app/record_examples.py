@@ -29,6 +29,7 @@ class Recipe:
         beside: fields that the second run changes; None for a single run.
         step: that it opens at.
         position: that it opens at; None for the one that the constraint moves most at that step.
+        failure: class of the failure that it shows.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Recipe:
     beside: dict[str, object] | None = None
     step: int = 0
     position: int | None = None
+    failure: str = ""
 
 
 def _task(name: str, **changes: object) -> Config:
@@ -139,6 +141,41 @@ def recipes() -> tuple[Recipe, ...]:
             for task in TASKS
             if task.name not in ("call-json", "call-schema", "call-python")
         ),
+        *failures(),
+    )
+
+
+def failures() -> tuple[Recipe, ...]:
+    """Return the runs that went wrong, each in a way that the findings name; what can't run is in `forms.json`."""
+    exact = {"sampler": "midpoint", "confidence": "mar", "temperature": 1.0}
+    either = "2[0-3]:[0-5][0-9]|[01][0-9]:[0-5][0-9]"
+    blanks = Config("", "regex", r"\{ *a *\}", "table:assets/tables/blanks.json", 16, 16, 16, temperature=1.0)
+    return (
+        Recipe(
+            "little-belief",
+            "An hour that the model does not believe in",
+            "The answer is accepted, and the model gave all accepted ones 8 % of its belief: diagnose the run for "
+            "where the rest was lost, and for what it wanted there.",
+            dataclasses.replace(_TIME, **exact),  # type: ignore[arg-type]
+            position=1,
+            failure="C7",
+        ),
+        Recipe(
+            "blanks",
+            "A run that stays in the blanks",
+            "Nothing bounds the blanks, and the model is fond of them: most of the canvas goes there.",
+            blanks,
+            step=2,
+            failure="C8",
+        ),
+        Recipe(
+            "other-branch",
+            "The other branch won",
+            "An evening had two thirds of the belief, and the draw took a morning: which commit decided, and a way to "
+            "leave that branch out.",
+            dataclasses.replace(_TIME, source=either, seed=2, **exact),  # type: ignore[arg-type]
+            failure="C10",
+        ),
     )
 
 
@@ -176,7 +213,8 @@ def save(recipe: Recipe, folder: Path, console: Console) -> examples.Example:
     position = recipe.position
     if position is None:
         position = most_moved(next(iter(traces.values())), recipe.step)
-    return examples.Example(recipe.name, recipe.title, recipe.what, tuple(traces), recipe.step, position)
+    card = examples.Example(recipe.name, recipe.title, recipe.what, tuple(traces), recipe.step, position)
+    return dataclasses.replace(card, failure=recipe.failure)
 
 
 def main(folder: Path = examples.FOLDER) -> None:

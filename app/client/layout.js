@@ -77,9 +77,16 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   }
 
   function openGallery(gallery) {
-    cards.replaceChildren(...gallery.map(({name, title, what, runs: ids}) => el('button', {type: 'button', class: 'ds-card', 'data-name': name, onclick: () => { examples.close(); trigger('example', {name}); }},
-      el('b', {text: title}), el('span', {text: what}), ids.length > 1 ? el('i', {text: 'two runs side by side'}) : '')));
+    const card = ({name, title, what, failure, runs: ids}) => el('button', {type: 'button', class: 'ds-card', 'data-name': name, onclick: () => { examples.close(); trigger('example', {name}); if (!ids.length) showForm(); }},
+      el('b', {text: title}), el('span', {text: what}), ids.length > 1 ? el('i', {text: 'two runs side by side'}) : failure ? el('i', {text: ids.length ? `${failure} · diagnose the run` : `${failure} · in the form`}) : '');
+    const group = (title, found) => found.length ? [el('h4', {class: 'ds-cards-title', text: title}), ...found.map(card)] : [];
+    cards.replaceChildren(...group('Runs', gallery.filter(({failure}) => !failure)), ...group('Why did it fail?', gallery.filter(({failure}) => failure).sort((x, y) => x.failure.slice(1) - y.failure.slice(1))));
     examples.showModal();
+  }
+  // What can't run is said beside its constraint, which a phone has out of sight.
+  function showForm() {
+    document.querySelector('.sidebar:not(.open) .toggle-button')?.click();
+    document.querySelector('#checked')?.scrollIntoView({block: 'center'});
   }
 
   // The two lists of runs, by session and examples.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.diagnosis import beliefs, branches, conflict, traps
+from engine.diagnosis import beliefs, branches, conflict, traps, widening
 from engine.diagnosis.run import Run
 from engine.diagnosis.subject import listed, named
 from engine.errors import Finding, Focus, Place, Remedy
@@ -213,6 +213,7 @@ def waterfall(run: Run, step: int) -> list[dict[str, Any]]:
                 "share": float(by_position.sum()) / total if total else 0.0,
                 "position": position,
                 "state": states[int(np.argmax(lost[position, states]))],
+                "token_id": token_id,
                 "wanted": run.word(token_id),
                 "wanted_probability": probability,
             }
@@ -253,6 +254,7 @@ def _belief(run: Run) -> list[Finding]:
             related=worst["places"][1:],
             focus=Focus(step=0, position=worst["position"], state=worst["state"]),
             evidence=evidence,
+            remedies=widening.allowing(run, 0, run.places([worst["state"]]), worst["token_id"]),
         )
     ]
 
@@ -384,6 +386,7 @@ def _branches(run: Run) -> list[Finding]:
             related=tuple(life.branch.place for life in losers),
             focus=Focus(step=step, position=last.killer),
             evidence={"branches": ranking},
+            remedies=widening.without(run, won_life.branch.place),
         )
     ]
 

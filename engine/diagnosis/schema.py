@@ -116,9 +116,9 @@ def place(constraint: Constraint, pointer: str) -> Place:
 
 
 def removed(text: str, pointer: str) -> str:
-    """Return the JSON text without the member at a pointer, and without the comma that would be too much."""
+    """Return the JSON text without the member or item at a pointer, and without the comma that would be too much."""
     found = document.read(text)
-    start, stop = found.keys[pointer].start, found.spans[pointer].stop
+    start, stop = found.keys.get(pointer, found.spans[pointer]).start, found.spans[pointer].stop
     behind = text[stop:].lstrip()
     if behind.startswith(","):
         return text[:start] + behind[1:].lstrip()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine import constraints, token_automaton
-from engine.diagnosis import empty, gaps, lengths, loops, pins
+from engine.diagnosis import empty, gaps, lengths, loops, pins, spelling
 from engine.diagnosis.subject import Subject, named, place_of
 from engine.errors import (
     EmptyLanguageError,
@@ -175,7 +175,9 @@ def _candidates(finding: Finding, config: Config, subject: Subject | None) -> li
     out = []
     if isinstance(config.source, str):
         out = [(edit.label, {"source": edit.apply(config.source)}) for edit in finding.edits]
-    if finding.code == "empty":
+    if spelling.concerns(finding):
+        out += spelling.remedies(finding, config)
+    elif finding.code == "empty":
         out += empty.remedies(finding, config)
     elif finding.code == "size":
         out += loops.remedies_of_size(finding, config)

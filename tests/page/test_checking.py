@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from test_events import values
 
-from app import checking, form, loading
+from app import checking, events, examples, form, loading, running, sessions, views
+from engine.diagnosis import dynamic
 from engine.errors import InputError
 
 DIGITS = [*"0123456789", "."]
@@ -47,6 +48,62 @@ def test_a_remedy_that_is_applied_to_the_form_mends_what_it_was_offered_for(
     told = checking.check(given)
     assert codes(told)[0] == code
     assert code not in codes(checking.check(applied(given, told)))
+
+
+FAILURES = [card for card in examples.gallery() if card.failure]
+FINDING = {
+    "C1": "syntax",
+    "C2": "unique-not-enforced",
+    "C3": "empty",
+    "C4": "length",
+    "C5": "vocabulary",
+    "C6": "pins",
+    "C7": "belief",
+    "C8": "trap",
+    "C9": "size",
+    "C10": "branch",
+}
+
+
+def test_the_gallery_has_an_example_for_each_class_of_failure() -> None:
+    assert {card.failure for card in FAILURES} == set(FINDING)
+
+
+@pytest.mark.parametrize("card", [card for card in FAILURES if card.form], ids=lambda card: card.name)
+def test_an_example_of_the_form_shows_its_finding_its_evidence_and_a_change_that_mends_it(
+    card: examples.Example,
+) -> None:
+    given = events.example_form(card.name, views.view(None))
+    assert given is not None
+    told = checking.check(given)
+    finding = told["findings"][0]
+    assert finding["code"] == FINDING[card.failure]
+    assert finding["frame"] or finding["evidence"]
+    after = checking.check(applied(given, told))
+    assert finding["code"] not in codes(after)
+    assert not [found for found in after["findings"] if found["severity"] == "error"]
+
+
+@pytest.mark.parametrize("card", [card for card in FAILURES if card.files], ids=lambda card: card.name)
+def test_an_example_of_a_run_shows_its_finding_and_a_change_after_which_a_run_has_it_no_more(
+    card: examples.Example,
+) -> None:
+    recorded = sessions.find(card.run_ids[0])
+    assert recorded is not None
+    code = FINDING[card.failure]
+    finding = next(found for found in dynamic.findings(recorded.trace) if found.code == code)
+    assert finding.evidence
+    now = views.view(None, a=recorded.run_id)
+    changes = json.loads(json.dumps(dict(finding.remedies[0].changes)))
+    *_, after = running.remedy(now, "me", {"run": recorded.run_id, "changes": changes})
+    mended = sessions.find(after["b"])
+    assert mended is not None
+    left = [found for found in dynamic.findings(mended.trace) if found.code == code]
+    if code == "belief":  # it is told of every run; what it wanted there is allowed now
+        assert mended.trace.steps[0].log_partition > recorded.trace.steps[0].log_partition + 1.0
+        assert finding.message.split(": ")[-1] not in left[0].message
+    else:
+        assert left == []
 
 
 def test_a_form_with_nothing_wrong_has_accepted_examples(table: Callable[..., str]) -> None:

@@ -18,6 +18,7 @@ from conftest import PATIENCE_MS, Debugger
 from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
+from app import examples
 from app import page as page_module
 from app.form import OPTIONS
 from engine import constraints, trace_file
@@ -438,6 +439,49 @@ def test_a_finding_under_the_editor_is_mended_by_one_click(debugger: Debugger, t
     expect(page.locator("#length input")).to_have_value("6")
     debugger.run({})
     expect(page.locator(".ds-config b")).to_have_text("✓ accepted")
+
+
+def test_each_failure_of_the_gallery_that_is_in_the_form_is_mended_by_one_click(debugger: Debugger) -> None:
+    page = debugger.open().page
+    for card in (card for card in examples.gallery() if card.form):
+        debugger.blur()
+        debugger.press("x")
+        page.locator(f'.ds-card[data-name="{card.name}"]').click()
+        expect(page.locator("#source textarea")).to_have_value(card.form["source"])
+        best = page.locator("#checked .ds-check-list > .ds-findings > .ds-finding")
+        expect(best).to_have_count(1)
+        expect(best.locator(".ds-mend").first).to_be_visible()
+        code = best.get_attribute("data-code")
+        best.locator(".ds-mend").first.click()
+        expect(page.locator(f'#checked .ds-finding[data-code="{code}"]')).to_have_count(0)
+        expect(page.locator("#checked .ds-finding.error")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("little-belief", "belief"), ("blanks", "trap"), ("other-branch", "branch")]
+)
+def test_each_failure_of_the_gallery_that_ran_is_run_again_without_it_by_one_click(
+    debugger: Debugger, name: str, code: str
+) -> None:
+    page = debugger.open().page
+    open_example(debugger, name)
+    page.get_by_role("button", name="Diagnose this run").click()
+    finding = page.locator(f'.ds-diagnosis .ds-finding[data-code="{code}"]')
+    expect(finding).to_have_count(1)
+    if not finding.is_visible():
+        page.locator(".ds-diagnosis .ds-more > summary").click()
+    expect(finding.locator("summary")).to_contain_text("evidence")
+    said = finding.locator("p").first.inner_text()
+    finding.locator(".ds-mend").first.click()
+    expect(page.locator(".ds-text")).to_have_count(2)
+    expect(page.locator("#debugger [data-running=no]")).to_have_count(1)
+    debugger.blur()
+    debugger.press("b")
+    debugger.wait("side", "b")
+    expect(page.locator(".ds-config b")).to_have_text("✓ accepted")
+    page.get_by_role("button", name="Diagnose this run").click()
+    expect(page.locator(".ds-diagnosis .ds-finding").first).to_be_attached()
+    expect(page.locator(f'.ds-diagnosis .ds-finding[data-code="{code}"]').filter(has_text=said[8:])).to_have_count(0)
 
 
 def test_the_options_of_a_kind_show_with_it_and_reach_the_check_and_the_run(debugger: Debugger) -> None:

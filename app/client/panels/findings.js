@@ -1,6 +1,6 @@
 // What the diagnosis of the shown run found: severity in word and sign, evidence, where to look, changes that were tried.
 
-import {el, number} from '../draw.js';
+import {el} from '../draw.js';
 
 const SIGNS = {error: '✕ error', warning: '▲ warning', info: 'i note'};
 
@@ -26,7 +26,7 @@ function lengthLine({length, accepted, looked_up_to: last}) {
   add('line', {x1: 4, x2: 236, y1: 14, y2: 14, class: 'axis'});
   for (const [from, to] of accepted) if (from <= high && to >= low) add('line', {x1: x(Math.max(from, low)) - 2, x2: x(Math.min(to, high)) + 2, y1: 14, y2: 14, class: 'fits'});
   add('path', {d: `M${x(length)} 9 l4 -7 h-8 z`, class: 'canvas'});
-  for (const n of new Set([length, ...accepted.flat().filter(n => low <= n && n <= high).slice(0, 3)])) add('text', {x: x(n), y: 30, 'text-anchor': 'middle'}, number(n));
+  for (const n of new Set([length, ...accepted.flat().filter(n => low <= n && n <= high).slice(0, 3)])) add('text', {x: x(n), y: 30, 'text-anchor': 'middle'}, String(n));
   return svg;
 }
 

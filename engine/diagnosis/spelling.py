@@ -1,0 +1,148 @@
+"""Changes after which a source can be read: what is open closed, a stray character escaped, a keyword left out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from engine.constraints.json_schema import document
+from engine.diagnosis import schema
+
+if TYPE_CHECKING:
+    from engine.errors import Finding
+    from engine.trace import Config
+
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_BACK_REFERENCE = re.compile(r"\(\?P=(\w+)\)|\\([1-9]\d?)")
+_MEANT = {"unique-not-enforced": "uniqueItems", "items-too-many": "maxItems"}
+"""The keyword that a finding is about, where its place is that of the type."""
+
+
+def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:
+    """Return the changes of a source that may let it be read, untried.
+
+    Args:
+        finding: of a mistake in the syntax, or of a part that can't be enforced.
+        config: whose source it is about.
+    """
+    source = config.source
+    if not isinstance(source, str) or finding.where is None:
+        return []
+    if config.kind in schema.KINDS:
+        return _of_json(finding, source)
+    if config.kind != "regex":
+        return []
+    found = _closed(source, finding.where.start) if finding.code == "syntax" else _referred(source)
+    return [(label, {"source": text}) for label, text in found]
+
+
+def concerns(finding: Finding) -> bool:
+    """Whether a finding is of the kind that such a change may mend."""
+    return finding.code in ("syntax", "unsupported", "format-unknown") or finding.accepts != "as written"
+
+
+def _closed(source: str, at: int) -> list[tuple[str, str]]:
+    """Close what is open where it may have been meant to end, or take the character at the mistake literally."""
+    character = source[at : at + 1]
+    closer = _CLOSERS.get(character)
+    found = []
+    if closer:
+        # Behind an alternative or at the end: the places where a forgotten bracket mostly stood.
+        spots = r"[\w\])}?*+](?=[:/,;\-. ]|$)" if character == "(" else "$"
+        ends = [m.end() for m in re.finditer(spots, source) if m.end() > at]
+        found = [(f"Close it behind {source[at:end]!r}", source[:end] + closer + source[end:]) for end in ends]
+    if character:
+        found.append((f"Write {character!r} as itself, as \\{character}", f"{source[:at]}\\{source[at:]}"))
+        found.append((f"Remove {character!r}", source[:at] + source[at + 1 :]))
+    return found
+
+
+def _referred(source: str) -> list[tuple[str, str]]:
+    """Write the pattern of a group again in the place of a reference to it; the two texts may then differ."""
+    found = _BACK_REFERENCE.search(source)
+    group = _group(source, found[1] or int(found[2])) if found else None
+    if found is None or group is None:
+        return []
+    label = f"Write the group again in the place of {found[0]!r}; the two may then differ"
+    return [(label, f"{source[: found.start()]}(?:{group}){source[found.end() :]}")]
+
+
+def _group(source: str, name: str | int) -> str | None:
+    """Return the inside of a capturing group, by its name or number."""
+    opened: list[tuple[int, str | int | None]] = []
+    count, k = 0, 0
+    while k < len(source):
+        if source[k] == "\\":
+            k += 2
+            continue
+        if source[k] == "[":
+            k = _behind_set(source, k)
+            continue
+        if source[k] == "(":
+            named = re.compile(r"\((?:\?P<(\w+)>)?(?!\?)").match(source, k)
+            count += named is not None
+            own = (named[1] if isinstance(name, str) else count) if named else None
+            opened.append((named.end() if named else k + 1, own))
+        elif source[k] == ")" and opened:
+            start, own = opened.pop()
+            if own == name:
+                return source[start:k]
+        k += 1
+    return None
+
+
+def _behind_set(source: str, start: int) -> int:
+    found = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]").match(source, start)
+    return found.end() if found else len(source)
+
+
+def _of_json(finding: Finding, source: str) -> list[tuple[str, dict[str, Any]]]:
+    """Leave out a keyword that is not enforced, or write what JSON does not allow as it does."""
+    if finding.code == "syntax":
+        return [(label, {"source": text}) for label, text in _respelled(source) if text != source]
+    if finding.code == "any-depth":
+        return [(label, {"source": text}) for label, text in _closed_object(finding, source)]
+    keyword = _keyword(finding)
+    if keyword is None or keyword not in document.read(source).keys:
+        return []
+    return [(f"Leave out #{keyword}", {"source": schema.removed(source, keyword)})]
+
+
+def _closed_object(finding: Finding, source: str) -> list[tuple[str, str]]:
+    """Give the object whose other members are any values no other members."""
+    pointer = (finding.where.pointer if finding.where else None) or ""
+    parent = pointer.rpartition("/")[0]
+    found = document.read(source)
+    if found.spans[parent].stop > len(source) or f"{parent}/additionalProperties" in found.keys:
+        return []
+    stop = found.spans[parent].stop - 1
+    head = source[:stop].rstrip()
+    comma = "" if head.endswith("{") else ", "
+    text = f'{head}{comma}"additionalProperties": false{source[len(head) :]}'
+    return [(f"Allow no other members in {'#' + parent if parent else 'the object'}", text)]
+
+
+def _keyword(finding: Finding) -> str | None:
+    """Return the pointer of the keyword that a finding is about; None where it is no single one."""
+    pointer = finding.where.pointer if finding.where else None
+    if not pointer:
+        return None
+    parent, _, name = pointer.rpartition("/")
+    if finding.code in _MEANT:
+        return f"{parent}/{_MEANT[finding.code]}"
+    return None if name in ("type", "properties", "required") else pointer
+
+
+def _respelled(source: str) -> list[tuple[str, str]]:
+    """Return the usual slips in JSON, mended: a comma too many, a bracket too few, other quotes."""
+    open_ones: list[str] = []
+    for character in re.sub(r'"(?:\\.|[^"\\])*"', "", source):
+        if character in "{[":
+            open_ones.append(character)
+        elif character in "}]" and open_ones:
+            open_ones.pop()
+    return [
+        ("Remove the comma behind the last item", re.sub(r",(\s*[\]}])", r"\1", source)),
+        ("Close what is open", source.rstrip() + "".join(_CLOSERS[c] for c in reversed(open_ones))),
+        ("Write the quotes as double ones", re.sub(r"'([^'\"]*)'", r'"\1"', source)),
+    ]
