@@ -10,17 +10,17 @@ import dataclasses
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from app import form, loading
+from app import form, loading, running
 from app.endpoints import message
 from engine import constraints
 from engine.errors import ConfigError, InputError
-from engine.trace import Config
 from viz import automaton as graph
 from viz import payload
 
 if TYPE_CHECKING:
     from engine.constraints import Constraint
     from engine.errors import Finding
+    from engine.trace import Config
 
 Answer = dict[str, Any]
 LOOKED_AT = ("kind", "source", "model", "length", "steps", "block_length", "pins", *form.OPTIONS)
@@ -125,21 +125,17 @@ def applied(values: tuple[Any, ...], changes: object) -> tuple[Any, ...]:
     from engine import preparation
 
     config, pins = form.read_form(values)
-    if not isinstance(changes, dict) or not set(changes) <= {field.name for field in dataclasses.fields(Config)}:
+    if not isinstance(changes, dict):
         raise ConfigError("There is no such change.", "Choose one that a finding offers.")
     denoiser = loading.at_hand(config.model)
     if pins and denoiser is not None:
         placed = preparation.pin_tokens(denoiser, config.length, preparation.read_pins(pins))
         config = dataclasses.replace(config, pins=placed)
-    changed = dataclasses.replace(config, **{name: _tuples(value) for name, value in changes.items()})
+    changed = running.configured(config, changes)
     if denoiser is not None:
         return form.form_of(changed, denoiser.vocabulary)
     given = dict(zip(form.FIELDS, form.form_of(changed, None), strict=True))
     return tuple({**given, "pins": "\n".join(pins)}.values())
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def get_reading(asked: object) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Iterator  # Gradio reads the annotations of handlers
@@ -12,10 +13,11 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import gradio as gr
+from gradio.events import api as offered
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 
-from app import checking, endpoints, events, fields, form, grid, loading, running, sessions, tables
+from app import api, checking, endpoints, events, fields, form, grid, loading, running, sessions, tables
 from app.components import CLIENT, component
 from app.lessons import endpoints as lessons
 from app.views import View
@@ -88,6 +90,8 @@ def build() -> gr.Blocks:
         _wire_runs(shown, parts, values, opened)
         _wire_traces(shown, parts, values)
         page.unload(_forget)
+        offered(api.run, api_name="run", concurrency_limit=1)
+        offered(api.diagnose, api_name="diagnose")
     return page
 
 
@@ -99,15 +103,28 @@ AT_ONCE: dict[str, Any] = {**QUIET, "queue": False}
 DOWNLOAD = "() => document.querySelector('#saved')?.click()"
 
 
+# What was said of an older text is dimmed until the new one is checked.
+STALE = "(...values) => { document.querySelector('#checked .ds-check-list')?.classList.add('stale'); return values; }"
+
+
+def _recipe(name: str) -> str:
+    """Return a handler in the browser: a function of the client's `recipe.js`, given the form's names and values."""
+    module = json.dumps(f"gradio_api/file={CLIENT / 'recipe.js'}")
+    load = f"import(new URL({module}, document.baseURI).href)"
+    return f"async (...values) => (await {load}).{name}({json.dumps(form.FIELDS)}, values)"
+
+
 def _wire_form(page: gr.Blocks, parts: fields.Parts, values: list[Any]) -> None:
     """Fill the form from a task, and say what is wrong with a constraint while it is written."""
+    page.load(None, values, values, js=_recipe("open"), **QUIET)
+    parts["link"].click(None, values, None, js=_recipe("copy"), **QUIET)
     parts["task"].input(fields.of_task, parts["task"], values, **AT_ONCE)
     options = [parts[name] for name in form.OPTIONS]
     parts["kind"].change(fields.of_kind, parts["kind"], [parts["source"], parts["reading"], *options], **QUIET)
     parts["kind"].input(None, [parts["kind"], parts["source"]], parts["source"], js=fields.STARTED, **QUIET)
     # One event for all fields: of two, the check of an older text could answer last.
     changes = [page.load, *(parts[name].change for name in checking.LOOKED_AT)]
-    gr.on(changes, _check, values, parts["checked"], trigger_mode="always_last", **QUIET)
+    gr.on(changes, _check, values, parts["checked"], trigger_mode="always_last", js=STALE, **QUIET)
     parts["checked"].apply(_apply, values, [parts["checked"], *values], **AT_ONCE)
 
 
@@ -284,6 +301,8 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
             "max_file_size": events.UPLOAD_BYTES,
             "footer_links": ["settings"],
             "theme": theme(),
+            # Kept before the debugger writes its focus there.
+            "head": "<script>window.denoiscopeFragment = location.hash</script>",
             "css_paths": [CLIENT / "style.css", CLIENT / "tables.css", CLIENT / "lessons" / "lessons.css"],
             "app_kwargs": {"middleware": [Middleware(Headers)]},
             **overrides,

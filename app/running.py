@@ -7,7 +7,10 @@ page, and goes on when it is asked to.
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from app import loading, sessions
 from app.endpoints import message
@@ -122,22 +125,31 @@ def remedy(now: View | None, owner: str | None, words: dict[str, Any]) -> Iterat
         changes = words.get("changes")
         if first is None or not isinstance(changes, dict):
             raise gone()
-        known = {f.name for f in dataclasses.fields(Config)}
-        if not set(changes) <= known:
-            raise ConfigError(f"There is no setting {min(set(changes) - known)!r}.", "Choose another remedy.")
-        pairs = {name: _tuples(value) for name, value in changes.items()}
-        for name, value in pairs.items():
-            old = getattr(first.header.config, name)
-            if None not in (old, value) and type(value) is not type(old):
-                raise ConfigError(f"The {name} can't be {value!r}.", f"It is {old!r} now; give one of that kind.")
         shown = news(now, a=first.run_id, b=None)
-        yield from _run(shown, "b", owner, dataclasses.replace(first.header.config, **pairs))
+        yield from _run(shown, "b", owner, configured(first.header.config, changes))
     except InputError as error:
         yield news(now, message=message(error), running=None)
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+_CONFIG = TypeAdapter(Config)
+
+
+def configured(config: Config, changes: dict[str, Any]) -> Config:
+    """Return a configuration with fields changed that a stranger names.
+
+    Raises:
+        ConfigError: there is no such field, or its value is of another type.
+    """
+    known = {f.name for f in dataclasses.fields(Config)}
+    if not set(changes) <= known:
+        raise ConfigError(f"There is no setting {min(set(changes) - known)!r}.", "Choose one of the configuration's.")
+    try:
+        # From JSON, in which a tuple is a list and nothing else is anything but itself.
+        return _CONFIG.validate_json(json.dumps({**dataclasses.asdict(config), **changes}), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = first["loc"][0] if first["loc"] else "configuration"
+        raise ConfigError(f"The {name} can't be {str(changes.get(str(name)))[:80]}.", "Give one of its type.") from None
 
 
 def go_on(now: View | None, owner: str | None, run_id: object) -> Iterator[View]:
