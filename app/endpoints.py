@@ -13,13 +13,15 @@ import numpy as np
 
 from app import examples, sessions
 from engine import breakpoints, comparison
-from engine.errors import InputError
+from engine.errors import EmptyLanguageError, InputError
+from engine.trace import Trace
 from viz import payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.sessions import Run
+    from engine.trace import StepRecord
 
 Answer = dict[str, Any]
 STEPS_AT_ONCE = 256
@@ -28,6 +30,7 @@ DRAWS = 1_000
 MEASURED_MS = 20_000.0
 SMALL_LENGTH, SMALL_STATES = 8, 10
 """Runs up to this size are shown with all arrows of their trellis."""
+MOST_SEEDS = 100
 _measuring = threading.Lock()
 
 
@@ -137,6 +140,41 @@ def get_comparison(asked: object) -> Answer:
         return answer
 
     return _answer(asked, build)
+
+
+def get_seeds(asked: object) -> Answer:
+    """Return what came of `run`'s configuration with the seeds 0 … `count` − 1, and the share that was accepted."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        count = _number(words, "count", MOST_SEEDS)
+        try:
+            with _measuring:  # one at a time: it keeps a core busy
+                while len(run.outcomes) < count:
+                    run.outcomes.append(_outcome(run, len(run.outcomes)))
+        except InputError as error:
+            return {"error": "mistake", **message(error)}
+        found = run.outcomes[:count]
+        accepted = sum(outcome["accepted"] for outcome in found)
+        return {"outcomes": found, "share": dataclasses.asdict(comparison.wilson(accepted, len(found)))}
+
+    return _answer(asked, build)
+
+
+def _outcome(run: Run, seed: int) -> Answer:
+    """Run a configuration once more with another seed; one that comes to where nothing is accepted has failed."""
+    # They bring torch and compiled loops, which the page does not need to open.
+    from app import loading
+    from engine import decode
+
+    denoiser = loading.load(run.header.config.model)
+    config = dataclasses.replace(run.header.config, seed=seed)
+    steps: list[StepRecord] = []
+    try:
+        steps.extend(decode.denoise(denoiser, run.header.automaton, config))
+    except EmptyLanguageError:
+        return {"seed": seed, "accepted": False, "text": ""}
+    made = Trace(dataclasses.replace(run.header, config=config), tuple(steps))
+    return {"seed": seed, "accepted": made.accepted, "text": made.text[:200]}
 
 
 def get_findings(asked: object) -> Answer:
@@ -253,6 +291,7 @@ SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (
     get_window,
     get_hits,
     get_comparison,
+    get_seeds,
     get_words,
     get_findings,
     get_fronts,

@@ -201,9 +201,14 @@ def _beside() -> Parts:
 
 
 def _trace() -> Parts:
-    gr.HTML('<h2 class="ds-section">Trace</h2>')
+    gr.HTML('<h2 class="ds-section">Keep and share</h2>')
     files: dict[str, Any] = {"file_types": [".trace"], "type": "filepath"}
-    return {"open": gr.UploadButton("Open a trace", elem_id="open", size="md", **files)}
+    parts = {
+        "open": gr.UploadButton("Open a trace", elem_id="open", size="md", **files),
+        "link": gr.Button("Link to these settings", elem_id="link", size="md"),
+    }
+    gr.HTML('<div id="recipe-note" class="ds ds-note ds-link-note"></div>')
+    return parts
 
 
 def of_task(name: str) -> list[Any]:

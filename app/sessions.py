@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class Run:
         status: `running`, `finished`, `stopped` by the user, `paused` at a breakpoint, or `failed`.
         size: bytes that the records hold.
         parent: id of the run that it is a fork of.
+        outcomes: of its configuration with the seeds 0, 1, …, as far as they were asked for.
     """
 
     run_id: str
@@ -40,6 +41,7 @@ class Run:
     status: str = "running"
     size: int = 0
     parent: str | None = None
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def trace(self) -> Trace:

@@ -1,7 +1,7 @@
 // The debugger: owns the focus (run, step, phase, position, node, state) and redraws every panel from it. Moving the focus never calls Python.
 
 import {el, palette, clamp} from './draw.js';
-import {Run} from './run.js';
+import {Run, spanOf} from './run.js';
 import {build} from './layout.js';
 import {commandOf} from './keys.js';
 import * as finder from './palette.js';
@@ -19,7 +19,7 @@ const PLAY_MS = 250;
 export function mount({element, props, server, watch, trigger}) {
   const root = element.querySelector('.ds');
   const runs = new Map();
-  const focus = {step: 0, phase: null, position: 0, state: null, node: null, side: 'a', metric: 'mar'};
+  const focus = {step: 0, phase: null, position: 0, state: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
   let shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
   const {parts, alarm, live, configuration, status, stop, resume, main, blank} = layout;
@@ -61,17 +61,25 @@ export function mount({element, props, server, watch, trigger}) {
     if (change.redraw) { changed = true; return later(); }
     if ('step' in change || 'by' in change) following = false;
     if ('by' in change) change = {...change, step: focus.step + change.by};
-    for (const name of ['position', 'state', 'node', 'side', 'metric', 'phase']) if (name in change) focus[name] = change[name];
+    for (const name of ['position', 'state', 'node', 'span', 'side', 'metric', 'phase', 'align']) if (name in change) focus[name] = change[name];
     if ('step' in change) focus.step = change.step;
     if ('position' in change && !('state' in change)) focus.state = null;
     if ('position' in change && !('node' in change)) focus.node = null;
-    if ('side' in change || 'metric' in change) changed = true;
+    if ('node' in change && change.node !== null) focus.span = spanAt(change.node);
+    else if ('position' in change && !('span' in change)) focus.span = null;
+    if ('side' in change || 'metric' in change || 'align' in change) changed = true;
     settle();
     if (focus.step === lastStep() && a.status === 'running') following = true;
     if (change.fork) act('fork');
     later();
   }
 
+  function spanAt(node) {
+    const run = active();
+    if (!run || node > run.length) return null;
+    const {start, stop} = spanOf(node, run.length);
+    return {start, stop};
+  }
   const lastStep = () => Math.max(get('a')?.last ?? 0, get('b')?.last ?? 0);
   function settle() {
     const run = active();
@@ -79,6 +87,7 @@ export function mount({element, props, server, watch, trigger}) {
     focus.step = clamp(focus.step, 0, lastStep());
     focus.position = clamp(focus.position, 0, run.length - 1);
     if (!get('b')) focus.side = 'a';
+    if (focus.span && focus.span.stop > run.length) focus.span = null;
     if (run.count && focus.phase !== null && !phasesOf(run).some(([name]) => name === focus.phase)) focus.phase = null;
   }
 
@@ -108,7 +117,7 @@ export function mount({element, props, server, watch, trigger}) {
     // Measured only when something else than the focus changed: reading a width in between would force a layout.
     if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against')};
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, node: focus.node, phase: focus.phase,
-      state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};
+      state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};
     if (view.node > run.length) view.node = null;
     last = view;
     parts.scrubber.update(view);
@@ -133,6 +142,12 @@ export function mount({element, props, server, watch, trigger}) {
     Object.assign(element.dataset, {step: focus.step, position: focus.position, phase: focus.phase ?? '', run: run.id, count: run.count, status: run.status, side: focus.side, detail: detail ? 'here' : 'awaited', compare: view.compare ? run.id === shown.a ? shown.b : shown.a : '', painted: 'yes'});
     if (!detail && !run.fetching) want();
     else run.wanted = step;
+  }
+
+  // The step that each of two runs is at, as they are aligned.
+  function stepsOf(run, step) {
+    const side = run === get('b') ? 'b' : 'a', rival = side === 'a' ? 'b' : 'a', other = get(rival);
+    return {[side]: step, [rival]: other?.count ? find.beside(run, other, focus.step, focus.position, focus.align) : 0};
   }
 
   // A panel that fills the page has more room than its column.
@@ -266,7 +281,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (isNew) {
       changed = true;
       focus.side = 'a';
-      if (shown.a !== before.a) { focus.node = focus.state = null; focus.step = running === shown.a ? 0 : Infinity; }
+      if (shown.a !== before.a) { focus.node = focus.state = focus.span = null; focus.step = running === shown.a ? 0 : Infinity; }
       following = Boolean(running) && running === shown.a;
     }
     if (at) { following &&= isNew; focus.step = at.step < 0 ? Infinity : at.step; focus.position = at.position ?? focus.position; }

@@ -53,6 +53,7 @@ export class Run {
     this.special = new Map();
     this.commitCounts = new Uint16Array(this.steps);
     this.disputed = new Uint8Array(this.steps);
+    this.filled = new Uint16Array(this.steps);   // most committed before a step, up to it
     this.commitStep = new Int32Array(this.length).fill(-1);
     this.details = [];
     this.detailBytes = 0;
@@ -91,6 +92,8 @@ export class Run {
     this.learn(part);
     for (let t = part.first; t < part.first + part.count; t++) {
       const committed = this.row('committed', t), mf = this.row('committed_mf', t), mar = this.row('committed_mar', t), q = this.row('entropy_posterior', t), p = this.row('entropy_mean_field', t), kl = this.row('kl', t);
+      const canvas = this.row('canvas', t);
+      this.filled[t] = Math.max(t ? this.filled[t - 1] : 0, canvas.reduce((n, id) => n + (id !== this.head.mask_id), 0));
       for (let i = 0; i < this.length; i++) {
         if (committed[i]) { this.commitStep[i] = t; this.commitCounts[t]++; }
         if (mf[i] !== mar[i]) this.disputed[t] = 1;

@@ -33,6 +33,18 @@ export function differs(a, b, t, i) {
 }
 export const difference = (a, b, focus, way) => step(a, focus, way, t => first(a, i => differs(a, b, t, i)) >= 0, (t, i) => differs(a, b, t, i));
 
+// The step of the other run that stands beside a step: the same, the last that begins with no more committed, or the one
+// that is as far from the commit of the focused position.
+export function beside(run, other, step, position, by) {
+  if (by === 'committed') {
+    let t = 0;
+    while (t + 1 < other.count && other.filled[t + 1] <= run.filled[Math.min(step, run.last)]) t++;
+    return t;
+  }
+  const shift = by === 'position' && run.commitStep[position] >= 0 && other.commitStep[position] >= 0 ? other.commitStep[position] - run.commitStep[position] : 0;
+  return Math.max(0, Math.min(step + shift, other.last));
+}
+
 // The step whose commits made acceptance impossible, at the first position that it committed: the last one at which something can be changed.
 export function hopeless(run) {
   for (let t = 0; t < run.count; t++) {

@@ -18,10 +18,10 @@ from conftest import PATIENCE_MS, Debugger
 from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
-from app import examples
+from app import examples, sessions
 from app import page as page_module
 from app.form import OPTIONS
-from engine import constraints, trace_file
+from engine import comparison, constraints, trace_file
 from engine.__main__ import app
 from engine.models.table import Table
 
@@ -482,6 +482,81 @@ def test_each_failure_of_the_gallery_that_ran_is_run_again_without_it_by_one_cli
     page.get_by_role("button", name="Diagnose this run").click()
     expect(page.locator(".ds-diagnosis .ds-finding").first).to_be_attached()
     expect(page.locator(f'.ds-diagnosis .ds-finding[data-code="{code}"]').filter(has_text=said[8:])).to_have_count(0)
+
+
+def test_a_chosen_span_is_in_the_address_and_read_by_the_other_panels(debugger: Debugger) -> None:
+    page = debugger.open().page
+    debugger.wait("detail", "here")
+    page.locator(".ds-tree canvas").click(position={"x": 120, "y": 45})
+    page.wait_for_function("new URLSearchParams(location.hash.slice(1)).has('span')")
+    start, stop = map(int, page.evaluate("new URLSearchParams(location.hash.slice(1)).get('span')").split("-"))
+    inside = page.locator(".ds-token.inside").evaluate_all("chips => chips.map(c => +c.dataset.i)")
+    assert inside == list(range(start, stop))
+    expect(page.locator(".ds-span-mark").first).to_be_visible()
+    debugger.open("#" + page.url.partition("#")[2])
+    expect(page.locator(".ds-token.inside")).to_have_count(stop - start)
+    page.locator(".ds-token[data-i='0']").first.click()
+    expect(page.locator(".ds-token.inside")).to_have_count(0)
+
+
+def test_two_runs_are_aligned_by_step_by_number_committed_or_by_position(debugger: Debugger) -> None:
+    page = debugger.open().page
+    open_example(debugger, "mf-mar")
+    runs = [sessions.find(run) for run in ("example:mf-mar", "example:mf-mar-beside")]
+    a, b = (run.trace for run in runs if run is not None)
+    panel = page.locator(".ds-against")
+    expect(panel).to_contain_text("They part at step")
+    for by in ("step", "committed"):
+        page.get_by_label("How the two runs are aligned").select_option(by)
+        for step in (0, 3, len(a.steps) - 1):
+            debugger.blur()
+            debugger.press("Home", *["ArrowRight"] * step)
+            pairs = dict(comparison.align(a, b, by))  # type: ignore[arg-type]
+            expect(panel.locator(".ds-align .ds-note")).to_have_text(f"A at step {step}, B at {pairs[step]}")
+    page.get_by_label("How the two runs are aligned").select_option("position")
+    position, (one, other) = next(
+        (i, pair)
+        for i, pair in enumerate(zip(comparison.commit_steps(a), comparison.commit_steps(b), strict=True))
+        if pair[0] != pair[1] and min(pair) >= 0
+    )
+    page.locator(f".ds-text[data-side=a] [data-i='{position}']").click()
+    debugger.blur()
+    debugger.press("Home", *["ArrowRight"] * int(one))
+    expect(panel.locator(".ds-align .ds-note")).to_have_text(f"A at step {one}, B at {other}")
+    page.wait_for_function("location.hash.includes('align=position')")
+
+
+def test_other_seeds_of_both_runs_show_a_share_with_its_interval(debugger: Debugger) -> None:
+    page = debugger.open().page
+    open_example(debugger, "right-marginals")
+    panel = page.locator(".ds-against")
+    panel.get_by_role("button", name="Run 20 seeds of both").click()
+    expect(panel.locator(".ds-seed")).to_have_count(40)
+    expect(panel.get_by_role("button", name="Run 20 seeds of both")).to_be_visible()
+    shares = panel.locator(".ds-seed-row p")
+    expect(shares.first).to_contain_text("20 of 20 accepted, 95 %: 0.839 to 1")
+    strips = panel.locator(".ds-seed-strip")
+    refused = strips.nth(1).locator("[data-accepted=no]").count()
+    assert refused > 0, "each position restricted by itself writes two dots at times"
+    expect(shares.nth(1)).to_contain_text(f"{20 - refused} of 20 accepted")
+
+
+def test_a_link_to_the_settings_opens_the_form_as_it_was(debugger: Debugger, table: Callable[..., str]) -> None:
+    page = debugger.open().page
+    wanted = form(table([ROW] * 8), source="[0-9]{3}|é“<img>", seed=12)
+    for field, value in wanted.items():
+        debugger.fill(field, value)
+    page.get_by_role("button", name="Link to these settings").click()
+    link = page.locator("#recipe-note input").input_value()
+    assert "#recipe=" in link
+    debugger.open("#" + link.partition("#")[2])
+    expect(page.locator("#source textarea")).to_have_value("[0-9]{3}|é“<img>")
+    expect(page.locator("#seed input")).to_have_value("12")
+    expect(page.locator("#model input")).to_have_value(str(wanted["model"]))
+    expect(page.locator("#length input")).to_have_value("8")
+    debugger.open("#recipe=nonsense")
+    expect(page.locator("#recipe-note")).to_contain_text("can not be read")
+    expect(page.locator("#length input")).to_have_value("32")
 
 
 def test_the_options_of_a_kind_show_with_it_and_reach_the_check_and_the_run(debugger: Debugger) -> None:

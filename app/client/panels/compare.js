@@ -2,6 +2,8 @@
 
 import {el, prepare, axis, number, visible, cut, alpha, niceStep} from '../draw.js';
 import {differs} from '../steps.js';
+import {ALIGNMENTS} from '../focus.js';
+import * as seeds from './seeds.js';
 
 const NAMES = {accepted: 'accepted', steps: 'steps', log_probability: 'log p of the commits', forbidden_mass: 'forbidden mass, mean', lost_at: 'lost at step'};
 
@@ -9,8 +11,10 @@ export function create(go, tip, server) {
   const changed = el('p', {class: 'ds-changed'}), why = el('div', {class: 'ds-why'}), table = el('table', {class: 'ds-table'}), texts = el('div', {class: 'ds-diff'});
   const map = el('canvas', {class: 'ds-layer'}), slope = el('canvas', {class: 'ds-layer'}), tau = el('p', {class: 'ds-note'});
   const mapPlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Where the two runs differ, by step and position'}, map), slopePlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Order of commits in both runs'}, slope);
-  const element = el('div', {class: 'ds-compare'}, changed, why, el('h4', {text: 'Differences'}), el('p', {class: 'ds-legend'}, el('span', {class: 'ds-key-a', text: '◤ only A commits'}), el('span', {class: 'ds-key-b', text: '◢ only B commits'}), el('span', {text: '≠ both commit, other tokens'})), mapPlot,
-    el('h4', {text: 'Order of commits'}), tau, slopePlot, el('h4', {text: 'Outcome'}), table, texts);
+  const align = el('select', {class: 'ds-select', 'aria-label': 'How the two runs are aligned', onchange: () => go({align: align.value})}, ...Object.entries(ALIGNMENTS).map(([value, text]) => el('option', {value, text})));
+  const beside = el('span', {class: 'ds-note'}), again = seeds.create(server);
+  const element = el('div', {class: 'ds-compare'}, el('div', {class: 'ds-align'}, el('span', {class: 'ds-label', text: 'Aligned'}), align, beside), changed, why, el('h4', {text: 'Differences'}), el('p', {class: 'ds-legend'}, el('span', {class: 'ds-key-a', text: '◤ only A commits'}), el('span', {class: 'ds-key-b', text: '◢ only B commits'}), el('span', {text: '≠ both commit, other tokens'})), mapPlot,
+    el('h4', {text: 'Order of commits'}), tau, slopePlot, el('h4', {text: 'Outcome'}), table, texts, el('h4', {text: 'Other seeds'}), again.element);
   const known = new Map();
   let x, rowH = 3, now = null, drawn = '';
 
@@ -146,6 +150,9 @@ export function create(go, tip, server) {
     if (!compare || !b?.count || !a?.count) return;
     if (now?.a !== a || now?.b !== b) { changed.textContent = 'Comparing…'; why.replaceChildren(); table.replaceChildren(); texts.replaceChildren(); tau.textContent = ''; element.answer = null; }
     now = {a, b};
+    align.value = view.align;
+    beside.textContent = `A at step ${view.steps.a}, B at ${view.steps.b}`;
+    again.update(a, b);
     if (view.rested || fresh) ask(a, b).then(answer => { if (answer && element.answer !== answer) { element.answer = answer; write(answer, {a, b}); } });
     const key = [a.id, b.id, a.count, b.count, widths.right, theme, view.position, view.rested].join();
     if (key === drawn || (!view.rested && !fresh)) return;

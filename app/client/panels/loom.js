@@ -23,9 +23,9 @@ export function create(go, tip) {
   const sides = {a: one('a'), b: one('b')};
 
   function one(name) {
-    const base = el('canvas', {class: 'ds-layer'}), row = el('i', {class: 'ds-row-mark'}), column = el('i', {class: 'ds-column-mark'}), cell = el('i', {class: 'ds-cell-mark'});
-    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'img'}, base, column, row, cell, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
-    const s = {name, base, row, column, cell, box, drawn: 0, key: '', geometry: null};
+    const base = el('canvas', {class: 'ds-layer'}), row = el('i', {class: 'ds-row-mark'}), column = el('i', {class: 'ds-column-mark'}), cell = el('i', {class: 'ds-cell-mark'}), span = el('i', {class: 'ds-span-mark', hidden: true});
+    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'img'}, base, span, column, row, cell, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
+    const s = {name, base, row, column, cell, span, box, drawn: 0, key: '', geometry: null};
     const where = event => {
       const {left, top} = box.getBoundingClientRect(), {x, rows} = {x: event.clientX - left, rows: event.clientY - top - s.top};
       return {position: s.x.at(x), step: clamp(Math.floor(rows / s.rowH), 0, s.run.last)};
@@ -133,13 +133,15 @@ export function create(go, tip) {
 
   // Marks are elements that move: repainting a layer over the whole map at each step would take longer than all else.
   function cursor(s, view) {
-    const {run, x, rowH, row, column, cell} = s, t = Math.min(view.step, run.last);
+    const {run, x, rowH, row, column, cell} = s, t = view.steps[s.name];
     const left = Math.round(x.x(0)), y = Math.round(s.top + t * rowH), h = Math.max(2, Math.round(rowH) - 1);
     const put = (node, x, y, w, h) => { node.style.transform = `translate(${x}px, ${y}px)`; node.style.width = `${w}px`; node.style.height = `${h}px`; };
     put(row, left - 1, y - 1, Math.round(x.cell * run.length) + 2, h + 2);
     const px = Math.round(x.x(Math.min(view.position, run.length - 1))), w = Math.max(2, Math.round(x.cell) - (x.cell > 5 ? 1 : 0));
     put(column, px, s.top, w, run.steps * rowH);
     put(cell, px, y, w, h);
+    s.span.hidden = !view.span;
+    if (view.span) put(s.span, Math.round(x.x(view.span.start)), s.top, Math.round(x.cell * (view.span.stop - view.span.start)), run.steps * rowH);
   }
 
   function update(view) {

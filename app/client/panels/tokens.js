@@ -37,7 +37,7 @@ export function create(go, point) {
   }
 
   function fill(s, run, view) {
-    const {step, position} = view, beside = view.compare && (s.name === 'a' ? view.b : view.a);
+    const {position, span} = view, beside = view.compare && (s.name === 'a' ? view.b : view.a);
     while (s.chips.length > run.length) s.chips.pop().remove();
     while (s.chips.length < run.length) {
       const chip = el('button', {type: 'button', class: 'ds-token', role: 'option', 'data-i': s.chips.length, tabindex: -1});
@@ -46,18 +46,19 @@ export function create(go, point) {
     }
     s.grid.classList.toggle('few', run.length <= 16);
     s.note.textContent = view.compare ? differences(run, s.name === 'a' ? view.b : view.a) : '';
-    const t = Math.min(step, run.last), rows = {canvas: run.row('canvas', t), drawn: run.row('drawn', t), committed: run.row('committed', t)};
+    const t = view.steps[s.name], rows = {canvas: run.row('canvas', t), drawn: run.row('drawn', t), committed: run.row('committed', t)};
     for (let i = 0; i < run.length; i++) {
       const chip = s.chips[i], id = rows.drawn[i], masked = rows.canvas[i] === run.head.mask_id;
       const state = masked ? rows.committed[i] && (view.phase === null || view.phase === 'commit') ? 'now' : 'masked' : 'fixed';
-      const other = beside && beside.count && i < beside.length ? beside.text(beside.drawn(Math.min(step, beside.last), i)) : null;
+      const other = beside && beside.count && i < beside.length ? beside.text(beside.drawn(view.steps[s.name === 'a' ? 'b' : 'a'], i)) : null;
       const text = run.text(id), hidden = masked && !knowsTokens(view.phase);
-      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : ''}|${hidden}`;
+      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : ''}|${hidden}|${span && span.start <= i && i < span.stop}`;
       if (chip.token !== id || chip.flags !== flags) {
         chip.token = id;
         chip.flags = flags;
         chip.textContent = hidden ? '▨' : run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
         chip.dataset.state = state;
+        chip.classList.toggle('inside', Boolean(span && span.start <= i && i < span.stop));
         for (const name of ['rival', 'differs', 'special', 'here']) chip.classList.toggle(name, flags.split('|').includes(name));
         chip.tabIndex = i === position ? 0 : -1;
         chip.setAttribute('aria-selected', i === position);
