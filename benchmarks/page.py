@@ -53,6 +53,26 @@ WATCH = """
 """
 
 
+OPENED = """
+length => {
+  window.opened = 0;
+  const begin = () => { window.began = performance.now(); };
+  document.addEventListener('change', begin, {capture: true, once: true});
+  const look = () => {
+    const {count, painted} = document.querySelector('[data-ready]').dataset;
+    if (+count === length && painted) window.opened = performance.now() - window.began;
+    else requestAnimationFrame(look);
+  };
+  look();
+}
+"""
+OPEN_MS = 1000.0
+"""Until a trace of the full size is shown, from the choice of its file."""
+HEAP_MIB = 2.0
+"""Growth of the heap over 1,000 keys that is noise."""
+SCRUBS = 1_000
+
+
 def record(length: int, folder: Path) -> Trace:
     """Record a run of `length` positions, one of which is committed a step, with the real engine."""
     rng = np.random.default_rng(0)
@@ -74,17 +94,59 @@ def record(length: int, folder: Path) -> Trace:
     return Trace(header, tuple(decode.denoise(denoiser, header.automaton, header.config)))
 
 
-def open_run(page: Page, url: str, file: Path, length: int) -> None:
-    """Open the page, upload the trace, and wait until all of it is in the browser."""
+def open_run(page: Page, url: str, file: Path, length: int) -> float:
+    """Open the page, upload the trace, and wait until all of it is in the browser; return the ms until it is shown."""
     page.goto(url)
-    page.wait_for_selector("[data-ready]", state="attached")
+    page.wait_for_selector("[data-ready][data-detail=here]", state="attached")
+    page.wait_for_timeout(2000)
+    page.evaluate(OPENED, length)
     page.set_input_files("#open input[type=file], input[type=file]", file)
+    page.wait_for_function("window.opened", polling="raf")
+    took = float(page.evaluate("window.opened"))
     page.wait_for_selector(f'[data-ready][data-count="{length}"][data-detail="here"]', state="attached")
+    come_to_rest(page)
+    page.evaluate(WATCH)
+    return took
+
+
+def come_to_rest(page: Page) -> None:
+    """Go to the first step, and wait until nothing more is fetched."""
     page.wait_for_timeout(3000)  # what is fetched in the background must not compete with the keys
     page.evaluate("document.activeElement?.blur()")
     page.keyboard.press("Home")
     page.wait_for_selector('[data-ready][data-step="0"]', state="attached")
-    page.evaluate(WATCH)
+
+
+def open_beside(page: Page) -> None:
+    """Show the run that is shown beside itself, as a second one."""
+    page.evaluate("""() => {
+      const [a, b] = document.querySelectorAll('.ds-pick');
+      b.value = a.value;
+      b.dispatchEvent(new Event('change'));
+    }""")
+    page.wait_for_selector('.ds-text[data-side="b"]', state="attached")
+    come_to_rest(page)
+
+
+def heap_growth(page: Page, keys: int) -> float:
+    """Return by how many MiB the page's heap has grown after so many keys there and back, garbage collected."""
+    session = page.context.new_cdp_session(page)
+
+    def used() -> float:
+        session.send("HeapProfiler.collectGarbage")
+        return float(session.send("Runtime.getHeapUsage")["usedSize"]) / 2**20
+
+    def scrub(times: int) -> None:
+        for _ in range(times // (2 * PRESSES)):
+            for key in ("ArrowRight", "ArrowLeft"):
+                for _ in range(PRESSES):
+                    page.keyboard.press(key)
+        page.wait_for_timeout(500)
+
+    scrub(4 * PRESSES)  # what is built once is there before
+    before = used()
+    scrub(keys)
+    return used() - before
 
 
 def block(page: Page, key: str) -> list[tuple[float, int]]:
@@ -136,28 +198,38 @@ def main(
         _, url, _ = app_page.serve(server_port=None, prevent_thread_lock=True, quiet=True)
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
-        open_run(page, url, file, length)
+        opened = open_run(page, url, file, length)
         moved, idle = measure(page, blocks)
+        growth = heap_growth(page, SCRUBS // 10 if quick else SCRUBS)
+        page.keyboard.press("Home")
+        open_beside(page)
+        beside, _ = measure(page, blocks)
         browser.close()
         app_page.gr.close_all(verbose=False)
     facts = {"length": length, "steps": length, "states": recorded.header.automaton.states, "keys": len(moved)}
+    one, nothing, two = statistics.median(moved), statistics.median(idle), statistics.median(beside)
     ratios = [
         Ratio(
             "scrub",
             "arrow key to painted, every panel on the new step",
-            statistics.median(moved),
+            one,
             "a key without a handler",
-            statistics.median(idle),
+            nothing,
             1.3,
             facts,
-        )
+        ),
+        Ratio("beside", "arrow key to painted, two runs side by side", two, "one run", one, 1.5, facts),
+        Ratio("open", "a trace opened, from its file to painted", opened, "one second", OPEN_MS, 1.0, facts),
     ]
     command = "python -m benchmarks.page" + (" --quick" if quick else "")
     if as_json_object:
-        print(json.dumps(as_json(ratios, command)))
-    else:
-        report(ratios, command)
-        print(f"95th percentiles: {np.quantile(moved, 0.95):.1f} ms against {np.quantile(idle, 0.95):.1f} ms")
+        print(json.dumps({**as_json(ratios, command), "heap_growth_mib": growth}))
+        return
+    report(ratios, command)
+    quantiles = [float(np.quantile(taken, 0.95)) for taken in (moved, idle, beside)]
+    print("95th percentiles: {:.1f} ms against {:.1f} ms; {:.1f} ms with two runs".format(*quantiles))
+    held = "holds" if growth <= HEAP_MIB else "missed"
+    print(f"Heap after {SCRUBS // 10 if quick else SCRUBS} keys: {growth:+.2f} MiB, {HEAP_MIB} MiB are noise: {held}")
 
 
 if __name__ == "__main__":
