@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,14 @@ class Vocabulary:
             has none of its own, as in a typed-in mean field.
         first_bytes: ids that write something else at the canvas's first position, ascending, and what they write there:
             a SentencePiece token loses its leading space, WordPiece's "##s" is written as it is.
+        specials: spellings of the special ids, by which a constraint may ask for one; not in a trace.
     """
 
     token_bytes: tuple[bytes | None, ...]
     eos_ids: tuple[int, ...]
     mask_id: int
     first_bytes: tuple[tuple[int, bytes], ...] = ()
+    specials: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
     @property
     def size(self) -> int:
@@ -137,4 +139,5 @@ class Vocabulary:
             if at_first != data:
                 first_bytes[token_id] = at_first
         eos = tuple(int(i) for i in eos_ids)
-        return cls(tuple(token_bytes), eos, int(mask_id), tuple(sorted(first_bytes.items())))
+        names = tuple(sorted((name, i) for name, i in tokenizer.get_vocab().items() if i in special and i < size))
+        return cls(tuple(token_bytes), eos, int(mask_id), tuple(sorted(first_bytes.items())), names)

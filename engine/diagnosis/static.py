@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine import constraints, token_automaton
-from engine.diagnosis import empty, gaps, lengths, loops, pins, spelling
+from engine.diagnosis import empty, gaps, lengths, loops, pins, specials, spelling
 from engine.diagnosis.subject import Subject, named, place_of
 from engine.errors import (
     EmptyLanguageError,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MANY_STATES = 2_000
 """From this size on the parts that make the most states are worth telling."""
-ORDER = ("syntax", "unsupported", "size", "empty", "vocabulary", "pins", "length", "blanks")
+ORDER = ("syntax", "unsupported", "size", "empty", "vocabulary", "special", "pins", "length", "blanks")
 """Codes by how much they explain, among findings of one severity; others come after these."""
 SEVERITIES = ("error", "warning", "info")
 
@@ -97,7 +97,8 @@ def _of_constraint(subject: Subject) -> list[Finding]:
     """Say what a compiled constraint asks of this vocabulary, whatever the canvas."""
     constraint = subject.constraint
     known = [*constraint.findings, *constraint.automaton.findings]
-    return [*known, *gaps.findings(constraint, subject.vocabulary), *_size(constraint), *loops.findings(subject)]
+    tokens = [*gaps.findings(constraint, subject.vocabulary), *specials.findings(constraint, subject.vocabulary)]
+    return [*known, *tokens, *_size(constraint), *loops.findings(subject)]
 
 
 def _on_canvas(subject: Subject) -> list[Finding]:
@@ -181,6 +182,8 @@ def _candidates(finding: Finding, config: Config, subject: Subject | None) -> li
         out += empty.remedies(finding, config)
     elif finding.code == "size":
         out += loops.remedies_of_size(finding, config)
+    elif finding.code == "special":
+        out += specials.remedies(finding, config)
     elif finding.code == "vocabulary":
         out += gaps.remedies(finding, config)
     elif subject is not None and finding.code in ("length", "tight"):
