@@ -170,7 +170,7 @@ def test_keys_go_into_the_phases_of_a_step_and_out(debugger: Debugger, table: Ca
     debugger.blur()
     debugger.press("Home", "ArrowDown")
     debugger.wait("phase", "field")
-    expect(page.locator(".ds-phase[aria-pressed=true]")).to_have_text("Mean field")
+    expect(page.locator(".ds-inside .ds-phase[aria-pressed=true]")).to_have_text("Mean field")
     expect(page.locator(".ds-token[data-i='3']")).to_have_text("▨")
     names = ["classes", "sweep", "level0", "level1", "level2", "level3", "tokens", "confidence", "commit"]
     for name in names:
