@@ -7,7 +7,9 @@ what depends on tokens is left open, and said to be.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app import form, loading, running
@@ -29,6 +31,7 @@ LONGEST_TEXT = 10_000
 """Characters of a text that is held against a constraint."""
 LONGEST_SOURCE = 1 << 20
 EXAMPLES = 3
+_checking = threading.Lock()
 
 
 def check(values: tuple[Any, ...]) -> Answer:
@@ -50,12 +53,22 @@ def check(values: tuple[Any, ...]) -> Answer:
         config, pins = form.read_form(values)
     except InputError as error:
         return {**told, "findings": [_refused(error)]}
-    found, told["open"] = _findings(config, pins)
+    with _checking:  # one at a time: the same text is often asked for twice
+        found, told["open"] = _findings(config, tuple(pins), _as_of(config.model))
     told["findings"] = [_plain(finding) for finding in found]
     return {**told, **_accepted(config)}
 
 
-def _findings(config: Config, pins: list[str]) -> tuple[tuple[Finding, ...], str | None]:
+def _as_of(model: str) -> float:
+    """Return what kept findings depend on beside the form: the time of a typed-in table, whether a model is loaded."""
+    path = Path(model.removeprefix("table:"))
+    if model.startswith("table:"):
+        return path.stat().st_mtime if path.is_file() else 0.0
+    return float(loading.is_loaded(model))
+
+
+@lru_cache(maxsize=32)
+def _findings(config: Config, pins: tuple[str, ...], _as_of: float) -> tuple[tuple[Finding, ...], str | None]:
     """Return what is found, with the tokens of a model that is at hand, and what was left open."""
     # It brings compiled loops, which the page does not need to open.
     from engine import preparation

@@ -84,6 +84,11 @@ def watched(name: str) -> Iterator[tuple[int, int]]:
         raise wrong[0]
 
 
+def is_loaded(name: str) -> bool:
+    """Whether a large model is there without loading it."""
+    return name in _loaded
+
+
 def facts(denoiser: Denoiser) -> str:
     """Write what a reader must know of a model: family, parameters, device, dtype, context limit."""
     known = denoiser.facts
