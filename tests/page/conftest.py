@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,10 @@ def url() -> Iterator[str]:
     _, address, _ = page_module.serve(server_port=None, prevent_thread_lock=True, quiet=True)
     yield address.rstrip("/")
     page_module.gr.close_all(verbose=False)
+    with warnings.catch_warnings():
+        # The server's thread leaves its event loop to the collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
