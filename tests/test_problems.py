@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
 import re
+import warnings
 from fractions import Fraction
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from engine import constraints
 from engine.errors import ConfigError
 from engine.tasks import bfcl, calls, families, puzzles, queries
-from engine.tasks.problem import Problem
+from engine.tasks.problem import Problem, read_expression
 from engine.training import corpus
 from engine.training.calls import call_spellings
 
@@ -172,3 +174,10 @@ def test_a_query_without_effect_on_its_database_does_not_pass():
 def test_an_unknown_family_is_named_with_those_that_there_are():
     with pytest.raises(ConfigError, match=r"no family of problems 'soduko'.*\bsudoku\b.*call-json|call-json.*sudoku"):
         families.named("soduko")
+
+
+@pytest.mark.parametrize("text", ["f(a=1and 2)", "f(a=0x1for x in y)", "f(1is 1)"])
+def test_an_odd_expression_of_a_model_is_read_without_a_warning(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(read_expression(text), ast.Call)

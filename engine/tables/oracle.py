@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
+from engine.tasks.problem import read_expression
+
 if TYPE_CHECKING:
     from engine.trace import Config
 
@@ -64,7 +66,7 @@ def _json_call(text: str) -> tuple[str, Any] | None:
 
 def _python_call(text: str) -> tuple[str, Any] | None:
     try:
-        call = ast.parse(text, mode="eval").body
+        call = read_expression(text)
         if not isinstance(call, ast.Call) or call.args:
             return None
         return ast.unparse(call.func), {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}

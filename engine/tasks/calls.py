@@ -11,7 +11,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from engine.tasks.problem import Family, Problem, from_corpus
+from engine.tasks.problem import Family, Problem, from_corpus, read_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ def _read_json(text: str) -> tuple[str, dict[str, Any]] | None:
 
 def _read_python(text: str) -> tuple[str, dict[str, Any]] | None:
     try:
-        call = ast.parse(text, mode="eval").body
+        call = read_expression(text)
         if not isinstance(call, ast.Call) or call.args:
             return None
         given = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}

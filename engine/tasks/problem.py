@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,3 +77,14 @@ def from_corpus(name: str, write: Callable[[Example], Problem | None]) -> Callab
         return tuple(found)
 
     return problems
+
+
+def read_expression(text: str) -> ast.expr:
+    """Read a Python expression, without a warning where it is an odd one: models write what they like.
+
+    Raises:
+        SyntaxError, ValueError: it is none.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return ast.parse(text, mode="eval").body

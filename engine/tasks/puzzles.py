@@ -9,7 +9,7 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from engine.tasks.problem import Family, Problem, from_corpus
+from engine.tasks.problem import Family, Problem, from_corpus, read_expression
 from engine.training import puzzles
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def value_of(text: str, values: Mapping[str, Fraction]) -> Fraction | None:
         raise ValueError
 
     try:
-        return value(ast.parse(text.strip(), mode="eval").body)
+        return value(read_expression(text.strip()))
     except (SyntaxError, ValueError, ZeroDivisionError):
         return None
 
