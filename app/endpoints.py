@@ -28,7 +28,7 @@ STEPS_AT_ONCE = 256
 DRAWS = 1_000
 """Draws that a step's sampler is measured with, fewer where those would take longer than `MEASURED_MS`."""
 MEASURED_MS = 20_000.0
-SMALL_LENGTH, SMALL_STATES = 8, 10
+SMALL_LENGTH, SMALL_STATES, SMALL_STEPS = 8, 10, 32
 """Runs up to this size are shown with all arrows of their trellis."""
 MOST_SEEDS = 100
 _measuring = threading.Lock()
@@ -211,27 +211,28 @@ def get_fronts(asked: object) -> Answer:
 
 
 def get_messages(asked: object) -> Answer:
-    """Return, for `step` of a small `run`, the arrows of the trellis with their weights, and the messages."""
+    """Return, for a small `run`, the arrows of the trellis, and at each step their weights and the messages."""
 
     def build(run: Run, words: dict[str, Any]) -> Answer:
         # It brings compiled loops, which the page does not need to open.
         from engine.diagnosis import beliefs
 
-        small = run.header.config.length <= SMALL_LENGTH and run.header.automaton.states <= SMALL_STATES
-        if not run.steps or not small:
-            return {"error": "no such step" if small else "too large"}
-        record = run.steps[_number(words, "step", len(run.steps) - 1)]
-        found = beliefs.of_step(run.trace, record)
-        edges = run.header.automaton.edges
-        answer: Answer = payload.plain(
+        config, automaton = run.header.config, run.header.automaton
+        if config.length > SMALL_LENGTH or automaton.states > SMALL_STATES or config.steps > SMALL_STEPS:
+            return {"error": "too large"}
+        label = automaton.edges.label
+        # All steps at once, so that moving through them asks nothing.
+        found = [beliefs.of_step(run.trace, record) for record in run.steps]
+        steps = [
             {
-                "edges": payload.arrows(run.header),
-                "weight": np.exp(found.log_label_mass[:, edges.label]).tolist(),
-                "forward": np.exp(found.log_forward).tolist(),
-                "backward": np.exp(found.log_backward).tolist(),
-                "posterior": found.posterior.tolist(),
+                "weight": np.exp(step.log_label_mass[:, label]).tolist(),
+                "forward": np.exp(step.log_forward).tolist(),
+                "backward": np.exp(step.log_backward).tolist(),
+                "posterior": step.posterior.tolist(),
             }
-        )
+            for step in found
+        ]
+        answer: Answer = payload.plain({"edges": payload.arrows(run.header), "steps": steps})
         return answer
 
     return _answer(asked, build)

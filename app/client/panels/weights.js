@@ -4,7 +4,7 @@ import {el, number} from '../draw.js';
 
 const NS = 'http://www.w3.org/2000/svg', ROW = 78, TOP = 26, RADIUS = 17;
 const MODES = [['posterior', 'γ posterior', 'posterior'], ['forward', 'α forward', 'forward message: probability that free draws lead here'], ['backward', 'β backward', 'backward message: probability that free draws lead from here to acceptance']];
-export const small = run => run.length <= 8 && run.states <= 10;
+export const small = run => run.length <= 8 && run.states <= 10 && run.steps <= 32;
 
 function svg(tag, attributes, ...children) {
   const node = document.createElementNS(NS, tag);
@@ -23,16 +23,18 @@ export function create(go, server) {
     now = view;
     element.hidden = !small(view.run) || !server.get_messages;
     if (element.hidden || !element.clientWidth && !element.offsetParent) return;
-    const key = `${view.run.id} ${view.step}`;
+    // A run's steps come in one answer, and again when it has more of them: moving through them asks nothing.
+    const key = `${view.run.id} ${view.run.count}`;
     if (!known.has(key)) {
       if (known.size > 32) known.clear();
-      known.set(key, server.get_messages({run: view.run.id, step: view.step}).catch(() => { known.delete(key); return {error: 'failed'}; }));
+      known.set(key, server.get_messages({run: view.run.id}).catch(() => { known.delete(key); return {error: 'failed'}; }));
       if (!shown || shown.run !== view.run) { plot.replaceChildren(); said.textContent = 'The numbers of this step are on their way.'; }
     }
-    const answer = await known.get(key);
-    if (`${now.run.id} ${now.step}` !== key) return;
+    const {edges, steps, error} = await known.get(key);
+    if (now.run !== view.run || now.step !== view.step) return;
+    const answer = error ? {error} : {edges, ...steps[view.step]};
     if (answer.error) { shown = null; plot.replaceChildren(); said.textContent = answer.error === 'too large' ? 'This run is too large to show every arrow.' : 'The server did not answer; move once more to ask again.'; return; }
-    const seen = [key, element.clientWidth, view.run.count].join();
+    const seen = [key, view.step, element.clientWidth].join();
     if (seen === drawn && !view.changed) return;
     drawn = seen;
     shown = {run: view.run, answer};
