@@ -19,7 +19,8 @@ from engine.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from engine.trace import Config, StepRecord
+    from engine.models import Denoiser
+    from engine.trace import Config, Header, StepRecord
 
 
 @takes_constraint
@@ -92,17 +93,12 @@ def run(
     from engine import decode, preparation
     from engine.models.architecture import Options
     from engine.trace import Config
-    from engine.trace_file import Writer
 
     chosen = given.task
     size = length or (chosen.length if chosen else 32)
     if prompt is None and chosen is None:
         raise ConfigError("There is no prompt.", "Give one with --prompt.")
-    if draws < 1 or (draws > 1 and trace):
-        raise ConfigError(
-            f"{draws} draws can't be recorded in one trace." if trace else f"There are {draws} draws.",
-            "Record one draw at a time." if trace else "Ask for 1 or more.",
-        )
+    _check_draws(draws, trace)
     base = Config(
         prompt=prompt if prompt is not None else chosen.prompt if chosen else "",
         kind=given.kind,
@@ -136,17 +132,38 @@ def run(
     results = []
     for n in range(draws):
         drawn = dataclasses.replace(header, config=dataclasses.replace(header.config, seed=seed + n))
-        with Writer(trace, drawn) if trace else nullcontext() as writer:
-            records: list[StepRecord] = []
-            running = decode.denoise(denoiser, header.automaton, drawn.config)
-            for record in track(
-                running, "Denoising", drawn.config.steps, console=errors, transient=True, disable=not errors.is_terminal
-            ):
-                if writer:
-                    writer.append(record)
-                records.append(record)
-        results.append(_outcome(drawn.config, records, header))
+        results.append(_outcome(drawn.config, _denoised(denoiser, drawn, trace), header))
     _print_runs(results, _reweighting(results) if draws > 1 else {}, as_json)
+
+
+def _check_draws(draws: int, trace: Path | None) -> None:
+    if draws < 1:
+        raise ConfigError(f"There are {draws} draws.", "Ask for 1 or more.")
+    if draws > 1 and trace:
+        raise ConfigError(f"{draws} draws can't be recorded in one trace.", "Record one draw at a time.")
+
+
+def _denoised(denoiser: Denoiser, header: Header, trace: Path | None) -> list[StepRecord]:
+    """Run to the end under a bar of progress, each step in the trace before the next one starts."""
+    from engine import decode
+    from engine.trace_file import Writer
+
+    config = header.config
+    running = track(
+        decode.denoise(denoiser, header.automaton, config),
+        "Denoising",
+        config.steps,
+        console=errors,
+        transient=True,
+        disable=not errors.is_terminal,
+    )
+    records: list[StepRecord] = []
+    with Writer(trace, header) if trace else nullcontext() as writer:
+        for record in running:
+            if writer:
+                writer.append(record)
+            records.append(record)
+    return records
 
 
 @contextmanager
