@@ -32,7 +32,7 @@ export function create(go, server) {
     const {run, step} = view, kept = run.at('recorded', step) === 1, answer = known.get(keyOf(view));
     ask.disabled = busy || !kept;
     const failed = answer?.error && (answer.problem ? `${answer.problem} ${answer.remedy}` : 'This run is no longer held by the server.');
-    const said = !kept ? 'The mean field of this step was not kept, so it can not be drawn again. A shorter run keeps it.' : busy ? 'drawing…' : failed || (answer ? '' : `step ${step}, by ${run.config.sampler}`);
+    const said = !kept ? 'The mean field of this step was not kept, so it cannot be drawn again. Recorded examples leave it out and long runs have no room for it: press Run, with a shorter canvas if need be.' : busy ? 'drawing…' : failed || (answer ? '' : `step ${step}, by ${run.config.sampler}`);
     if (note.textContent !== said) note.textContent = said;
     const key = [keyOf(view), Boolean(answer), view.widths.right, view.theme].join();
     if (key === written && !view.changed) return;   // an export draws again what stands
