@@ -10,12 +10,13 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from benchmarks.instances import in_schema_order
 from engine import automaton, constraints
 from engine.constraints.json_schema import document, ecma, formats, numbers, spelling, texts
-from engine.errors import ApproximationError, InputError, NotRegularError, PatternSyntaxError
+from engine.errors import ApproximationError, InputError, NotRegularError, PatternSyntaxError, SizeError
 from engine.pattern import ANY, Chars, Graph, Origin
 
 DATA = Path(__file__).parent / "data"
@@ -92,7 +93,7 @@ SPELLINGS = [
     for text in map("".join, itertools.product("-.0159", repeat=length))
     if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text)
 ]
-BOUNDS = ["0", "1", "-1", "9", "10", "15", "-15", "0.5", "-1.05", "0.015", "100", "51.5", "99.95"]
+BOUNDS = ["0", "-0", "1", "1.10", "5e-2", "-1", "9", "10", "15", "-15", "0.5", "-1.05", "0.015", "100", "51.5", "99.95"]
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -112,11 +113,35 @@ def test_bounds_hold_for_every_spelling_of_a_number(bound):
     assert [t for t in SPELLINGS if one.accepts(t.encode()) != (Decimal(t) == limit)] == []
 
 
-@pytest.mark.parametrize("divisor", ["1", "2", "6", "7", "0.5", "0.01", "2.5", "0.15", "100", "1e1"])
+@pytest.mark.parametrize("divisor", ["1", "2", "6", "7", "0.5", "0.01", "2.5", "0.15", "100", "1e1", "150"])
 def test_multiples_hold_for_every_spelling_of_a_number(divisor):
     machine = automaton.compile(numbers.multiples(Decimal(divisor), HERE))
     for text in SPELLINGS:
         assert machine.accepts(text.encode()) == ((Fraction(text) / Fraction(divisor)).denominator == 1), text
+
+
+@pytest.mark.parametrize("exponent", [400, -400])
+@pytest.mark.parametrize("keyword", ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
+def test_numbers_of_hundreds_of_digits_are_exact(keyword, exponent):
+    constraint = read(f'{{"type": "number", "{keyword}": 1e{exponent}}}')
+    limit = Decimal(f"1e{exponent}")
+    for number in (limit, limit * 2, limit / 2, -limit, Decimal(7), Decimal(0), Decimal("0.5")):
+        holds = {
+            "minimum": number >= limit,
+            "maximum": number <= limit,
+            "exclusiveMinimum": number > limit,
+            "exclusiveMaximum": number < limit,
+            "multipleOf": (Fraction(number) / Fraction(limit)).denominator == 1,
+        }
+        assert constraint.accepts(f"{number:f}") == holds[keyword], number
+
+
+@pytest.mark.parametrize("number", ["1e4000000", "-1e1000", "1e-999999999999", "1e99999999999999999999", "9" * 5_000])
+@pytest.mark.parametrize("keyword", ["minimum", "multipleOf", "const", "maxLength", "minItems"])
+def test_a_number_of_too_many_digits_is_refused_where_it_stands(keyword, number):
+    with pytest.raises(SizeError, match="digits") as caught:
+        read(f'{{"type": "number", "{keyword}": {number}}}')
+    assert caught.value.place.pointer == f"/{keyword}"
 
 
 def test_a_date_is_a_day_of_the_calendar():
@@ -224,6 +249,39 @@ def test_a_schema_that_its_draft_does_not_allow_is_refused_with_its_place():
     with pytest.raises(PatternSyntaxError) as caught:
         read({"properties": {"a": {"type": "strnig"}}})
     assert caught.value.place.pointer == "/properties/a/type"
+
+
+def test_a_mistake_in_a_number_shows_it_as_it_was_written():
+    with pytest.raises(PatternSyntaxError, match=r"/maxLength: 2\.5 is not of type"):
+        read('{"maxLength": 2.5}')
+
+
+def required(names):
+    return {"anyOf": [{"required": [name]} for name in names]}
+
+
+def test_alternatives_that_combine_to_many_cases_are_exact_for_texts_and_else_refused_with_their_place():
+    parts = [[f"^{c}" for c in "abcde"], [f"{c}$" for c in "abcde"], [c * 2 for c in "abcd"], [f"{c}.?a" for c in "abcd"]]
+    schema = {"type": "string", "allOf": [{"anyOf": [{"pattern": p} for p in listed]} for listed in parts]}
+    validator = jsonschema.Draft202012Validator(schema)
+    constraint = read(schema)
+    for text in map("".join, itertools.product("abf", repeat=4)):
+        assert constraint.accepts(json.dumps(text)) == validator.is_valid(text), text
+    with pytest.raises(SizeError, match="1,024 cases") as caught:
+        read({"type": "object", "allOf": [required(names) for names in ("abcd", "efgh", "ijkl", "mnop", "qrst")]})
+    assert caught.value.place.pointer == "/allOf"
+
+
+def test_overlapping_alternatives_of_several_one_ofs_are_told_where_there_are_too_many_cases():
+    named = [[f"{letter}{i}" for i in range(4)] for letter in "ab"]
+    alternatives = [
+        [{"type": "object", "properties": {name: {"type": "string"}}, "required": [name]} for name in names]
+        for names in named
+    ]
+    constraint = read({"allOf": [{"oneOf": listed} for listed in alternatives]})
+    assert constraint.accepts('{"a1": "x", "b2": "y"}')
+    assert not constraint.accepts('{"a1": "x"}')
+    assert told(constraint, "too much")
 
 
 def test_a_reference_out_of_the_document_is_refused_with_the_reason():

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from engine.constraints import json_schema
 from engine.constraints.json_schema import document, objects, spelling, texts
+from engine.constraints.json_schema.contents import Texts
 from engine.constraints.json_schema.document import child
+from engine.constraints.json_schema.goals import Goal
 from engine.constraints.json_schema.references import Schemas
+from engine.constraints.json_schema.shapes import Field, Object
 from engine.constraints.json_schema.spelling import Layout, text
-from engine.constraints.json_schema.values import Field, Goal, Object, Texts, Values
+from engine.constraints.json_schema.values import Values
 from engine.constraints.json_schema.writing import Writer
 from engine.errors import ConfigError, PatternSyntaxError
 from engine.pattern import Chars, Complement, Concat, Graph, Origin, Pattern, Ranges, Repeat

@@ -11,7 +11,7 @@ from engine.constraints.json_schema.expansion import Expansion, TooManyPlacesErr
 from engine.constraints.json_schema.references import Schemas
 from engine.constraints.json_schema.report import Report
 from engine.constraints.json_schema.spelling import WHITESPACE, Layout, Whitespace
-from engine.constraints.json_schema.values import TooManyShapesError
+from engine.constraints.json_schema.values import SHAPE_LIMIT, TooManyShapesError
 from engine.constraints.json_schema.writing import KEY_ORDERS, KeyOrder, Writer
 from engine.errors import ConfigError, PatternSyntaxError, SizeError
 from engine.pattern import Pattern, Union
@@ -130,6 +130,7 @@ def written(
     Raises:
         SizeError: it is too large even so.
     """
+    shapes: TooManyShapesError | None = None
     for overlaps in (True, False):
         for any_depth, depth in _depths(options):
             report = Report(schemas.document)
@@ -143,16 +144,15 @@ def written(
                 if not writer.cuts:  # it is not the nesting
                     break
                 continue
+            except TooManyShapesError as error:
+                shapes = error
+                break
             except effort.OutOfStepsError:
                 break
             if texts.size(pattern) <= LEAF_BUDGET or (any_depth, depth) == _depths(options)[-1]:
                 audit.tell(report, writer, options, empty=pattern == Union(()))
                 return pattern, report
-    raise SizeError(
-        "The schema has too many places to be written out, even where it nests as little as it can.",
-        "Leave parts of it out.",
-        schemas.document.place(""),
-    )
+    raise _too_large(schemas, shapes)
 
 
 def _depths(options: Options) -> list[tuple[int, int]]:
@@ -163,15 +163,25 @@ def _depths(options: Options) -> list[tuple[int, int]]:
 
 def _written(writer: Writer, write: Callable[[Writer], Pattern | None]) -> Pattern:
     origin = writer.expansion.origin("")
-    whole = writer.expansion.schemas.document.place("")
     try:
         value = write(writer)
-    except TooManyShapesError:
-        raise SizeError(
-            "The alternatives of this schema combine to too many cases.",
-            "Use fewer 'anyOf' and 'oneOf' together.",
-            whole,
-        ) from None
     except RecursionError as error:
+        whole = writer.expansion.schemas.document.place("")
         raise SizeError("The schema nests too deeply.", "Use less nesting, or lower the depth.", whole) from error
     return writer.layout.whole(value, origin) if value is not None else Union(())
+
+
+def _too_large(schemas: Schemas, shapes: TooManyShapesError | None) -> SizeError:
+    """Say why a schema can't be written out."""
+    if shapes is None:
+        return SizeError(
+            "The schema has too many places to be written out, even where it nests as little as it can.",
+            "Leave parts of it out.",
+            schemas.document.place(""),
+        )
+    pointer = shapes.pointer or ""
+    return SizeError(
+        f"The alternatives at {pointer or 'the root'} combine to {shapes.cases:,} cases; the limit is {SHAPE_LIMIT}.",
+        "Use fewer 'anyOf' and 'oneOf' together there, or write the combinations that are meant as one 'anyOf'.",
+        schemas.document.place(pointer),
+    )

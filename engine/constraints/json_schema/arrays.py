@@ -7,7 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from engine.constraints.json_schema import numbers, spelling, texts
-from engine.constraints.json_schema.values import FALSE, Array, Contains, Goal, Texts, every, negated
+from engine.constraints.json_schema.contents import Texts
+from engine.constraints.json_schema.goals import FALSE, Goal, every, negated
+from engine.constraints.json_schema.shapes import Array, Contains
 from engine.determinise import OverBudgetError
 from engine.pattern import Complement, Concat, Graph, Intersection, Origin, Pattern
 

@@ -9,8 +9,8 @@ from engine import effort
 from engine.constraints.json_schema import combination, edits, shadows
 from engine.constraints.json_schema.document import child, repeated_names
 from engine.constraints.json_schema.expansion import TooManyPlacesError
+from engine.constraints.json_schema.goals import Goal
 from engine.constraints.json_schema.references import ANNOTATIONS, allows, draft_uri
-from engine.constraints.json_schema.values import Goal
 from engine.errors import Finding
 
 if TYPE_CHECKING:

@@ -5,21 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.constraints.json_schema.document import child
+from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, every, negated, some
 from engine.constraints.json_schema.report import InexactError
-from engine.constraints.json_schema.values import (
-    FALSE,
-    TRUE,
-    Field,
-    Goal,
-    Object,
-    TooManyShapesError,
-    Values,
-    anything,
-    every,
-    free_object,
-    negated,
-    some,
-)
+from engine.constraints.json_schema.shapes import Field, Object, free_object
+from engine.constraints.json_schema.values import TooManyShapesError, Values, anything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +78,12 @@ def applied(expansion: Expansion, place: Place) -> Iterator[Goal]:
     if isinstance(schema.get("if"), dict | bool):
         yield from conditional(expansion, place)
     yield from dependencies(expansion, place)
+
+
+def place_of(place: Place) -> str:
+    """Return the pointer of the keyword that combines schemas at a place, or of the place where there is none."""
+    found = next((keyword for keyword in ("allOf", "anyOf", "oneOf", "if", "not") if keyword in place.schema), None)
+    return child(place.pointer, found) if found else place.pointer
 
 
 def branches(expansion: Expansion, place: Place, keyword: str) -> list[Goal]:

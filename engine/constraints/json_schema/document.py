@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from engine.errors import ConfigError, Finding, PatternSyntaxError, Place
+from engine.errors import ConfigError, Finding, PatternSyntaxError, Place, SizeError
 from engine.pattern import Origin
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _ATOM = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
-_DIGITS = 400
+DIGIT_LIMIT = 1_000
+"""Digits that a number may have on each side of the point."""
 _DECODER = json.JSONDecoder()
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -66,6 +67,7 @@ def read(source: Any) -> Document:
     Raises:
         PatternSyntaxError: the text is not JSON; says where.
         ConfigError: the object can't be written as JSON.
+        SizeError: a number in it has too many digits.
     """
     if isinstance(source, str):
         text = source
@@ -78,7 +80,7 @@ def read(source: Any) -> Document:
                 "Give JSON text, or dicts, lists, strings and numbers.",
             ) from error
     try:
-        json.loads(text, parse_constant=_refuse_constant)
+        json.loads(text, parse_constant=_refuse_constant, parse_int=str, parse_float=str)  # numbers are read below
     except json.JSONDecodeError as error:
         raise _syntax_error(text, error) from error
     except RecursionError as error:
@@ -121,7 +123,8 @@ class _Reader:
                 out, stop = _string(text, at)
             case _:
                 word = _ATOM.match(text, at)[0]  # type: ignore[index]
-                out, stop = _WORDS[word] if word in _WORDS else _number(word), at + len(word)
+                stop = at + len(word)
+                out = _WORDS[word] if word in _WORDS else _number(word, Place(text, at, stop, pointer))
         self.document.spans[pointer] = Origin(at, stop, pointer)
         if isinstance(out, dict | list):
             self.document.pointers[id(out)] = pointer
@@ -165,10 +168,24 @@ def _string(text: str, at: int) -> tuple[str, int]:
     return _DECODER.raw_decode(text, at)
 
 
-def _number(word: str) -> int | Decimal:
-    """Read a number exactly; `2.0` is an integer, as JSON Schema has it."""
-    exact = Decimal(word)
-    return int(exact) if exact.adjusted() < _DIGITS and exact == exact.to_integral_value() else exact
+def _number(word: str, place: Place) -> int | Decimal:
+    """Read a number exactly; `2.0` is an integer, as JSON Schema has it.
+
+    Raises:
+        SizeError: it has too many digits to be written out.
+    """
+    try:
+        exact = Decimal(word)
+    except InvalidOperation:  # an exponent that is out of all bounds
+        exact = Decimal("Infinity")
+    if not exact.is_finite() or exact.adjusted() >= DIGIT_LIMIT or int(exact.as_tuple().exponent) < -DIGIT_LIMIT:
+        shown = word if len(word) <= 20 else f"{word[:20]}…"
+        raise SizeError(
+            f"The number {shown} at {place.pointer or 'the root'} takes more than {DIGIT_LIMIT:,} digits.",
+            "Write one with fewer, or leave it out where it is a bound that nothing reaches.",
+            place,
+        )
+    return int(exact) if exact == exact.to_integral_value() else exact
 
 
 def repeated_names(document: Document) -> list[Finding]:

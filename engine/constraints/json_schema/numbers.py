@@ -8,10 +8,9 @@ bounds are exact.
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from engine.pattern import Chars, Concat, Graph, Origin, Pattern, Ranges, Repeat, Union, alternatives, sequence
+from engine.pattern import Chars, Concat, Graph, Origin, Pattern, Ranges, Repeat, Union, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +81,7 @@ def scaled_integers(origin: Origin) -> Pattern:
 
 def one(value: Number, origin: Origin) -> Pattern:
     """Return the spellings of one number."""
-    exact = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+    exact = _exact(value)
     if exact == 0:
         return Concat((_optional(_text("-", origin), origin), _text("0", origin), _zeros(origin)))
     whole, fraction = _parts(abs(exact))
@@ -99,113 +98,123 @@ def _parts(magnitude: Decimal) -> tuple[str, str]:
 
 def at_least(bound: Number, origin: Origin, *, strict: bool = False) -> Pattern:
     """Return the numbers from a bound on, or under `strict` those beyond it."""
-    exact = Decimal(str(bound)) if isinstance(bound, float) else Decimal(bound)
+    exact = _exact(bound)
     if exact > 0:
-        return _above(*_parts(exact), origin, strict)
-    positive = _above("0", "", origin, strict=False)
-    zero = Concat((_text("-", origin), one(0, origin).parts[1], _zeros(origin)))  # type: ignore[union-attr]
+        return _magnitudes(exact, origin, above=True, strict=strict)
+    positive = _magnitudes(Decimal(0), origin, above=True, strict=strict and exact == 0)
     if exact == 0:
-        return _above("0", "", origin, strict=True) if strict else Union((positive, zero))
-    return Union((positive, Concat((_text("-", origin), _below(*_parts(-exact), origin, strict)))))
+        return positive if strict else Union((positive, one(0, origin)))
+    return Union((positive, Concat((_text("-", origin), _magnitudes(-exact, origin, above=False, strict=strict)))))
 
 
 def at_most(bound: Number, origin: Origin, *, strict: bool = False) -> Pattern:
     """Return the numbers up to a bound, or under `strict` those before it."""
-    exact = Decimal(str(bound)) if isinstance(bound, float) else Decimal(bound)
+    exact = _exact(bound)
     minus = _text("-", origin)
     if exact < 0:
-        return Concat((minus, _above(*_parts(-exact), origin, strict)))
+        return Concat((minus, _magnitudes(-exact, origin, above=True, strict=strict)))
+    negative = Concat((minus, _magnitudes(Decimal(0), origin, above=True, strict=strict and exact == 0)))
     if exact == 0:
-        negative = Concat((minus, _above("0", "", origin, strict=True)))
         return negative if strict else Union((negative, one(0, origin)))
-    return Union((_below(*_parts(exact), origin, strict), Concat((minus, _above("0", "", origin, strict=False)))))
+    return Union((_magnitudes(exact, origin, above=False, strict=strict), negative))
 
 
-def _above(whole: str, fraction: str, origin: Origin, strict: bool) -> Pattern:
-    """Return the magnitudes from `whole.fraction` on."""
-    ways: list[Pattern] = [Concat((_digits(1, 9, origin), _many(origin, len(whole)), _fraction(origin)))]
-    lowest = 1 if len(whole) > 1 else 0
-    for i, digit in enumerate(whole):
-        higher = _digits(max(int(digit) + 1, lowest if i == 0 else 0), 9, origin)
-        rest = _many(origin, len(whole) - i - 1, len(whole) - i - 1)
-        ways.append(Concat((_text(whole[:i], origin), higher, rest, _fraction(origin))))
-    ways += [Concat((_text(whole, origin), way)) for way in _fraction_above(fraction, origin, strict)]
-    return alternatives(ways)
+def _exact(value: Number) -> Decimal:
+    return Decimal(str(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _fraction_above(fraction: str, origin: Origin, strict: bool) -> Iterator[Pattern]:
-    """Yield the fractions from `.fraction` on, the point included; none is nought."""
-    for i, digit in enumerate(fraction):
-        yield Concat((_text(f".{fraction[:i]}", origin), _digits(int(digit) + 1, 9, origin), _many(origin)))
-    point = _text(f".{fraction}", origin)
-    if strict:
-        yield Concat((point, _many(origin, high=0), _digits(1, 9, origin), _many(origin)))
-    elif fraction:
-        yield Concat((point, _many(origin)))
+Node = tuple[str, int, int]
+
+
+def _magnitudes(bound: Decimal, origin: Origin, *, above: bool, strict: bool) -> Graph:
+    """Return the numbers without a sign on one side of a bound: an automaton that compares digit by digit.
+
+    Behind digits the sign of the comparison so far is kept, and how many there were, as far as the bound has some: an
+    integer part with fewer is less whatever its digits are.
+    """
+    whole, fraction = _parts(bound)
+    wanted = {1 if above else -1, *([] if strict else [0])}
+    number: dict[Node, int] = {("start", 0, 0): 0}
+    finals: set[int] = set()
+    arcs: list[tuple[int, Pattern, int]] = []
+    for node in (queue := [("start", 0, 0)]):
+        if _sign(node, len(whole), len(fraction)) in wanted:
+            finals.add(number[node])
+        for written, following in _steps(node, whole, fraction, origin):
+            if following not in number:
+                number[following] = len(number)
+                queue.append(following)
+            arcs.append((number[node], written, number[following]))
+    return Graph(tuple(arcs), frozenset(finals), origin)
+
+
+def _sign(node: Node, whole: int, fraction: int) -> int | None:
+    """Return how the number that ends at a node compares with the bound, of so many digits; None where none can end."""
+    part, count, sign = node
+    if part in ("start", "point"):
+        return None
+    if part == "fraction":
+        return sign or (-1 if count < fraction else 0)
+    return -1 if count < whole else sign or (-1 if fraction else 0)
+
+
+def _steps(node: Node, whole: str, fraction: str, origin: Origin) -> Iterator[tuple[Pattern, Node]]:
+    """Yield what may follow, with the node behind it."""
+    part, count, sign = node
+    if part in ("start", "whole"):
+        for written, now in _compared(sign, whole[count : count + 1], origin, least=part == "start"):
+            yield written, ("whole", min(count + 1, len(whole)), 1 if count == len(whole) else now)
+    if part == "start":
+        yield _text("0", origin), ("nought", 1, 0 if whole == "0" else -1)
+    elif part in ("whole", "nought"):
+        yield _text(".", origin), ("point", 0, _sign(node, len(whole), 0) or 0)
     else:
-        yield _fraction(origin)
+        for written, now in _compared(sign, fraction[count : count + 1] or "0", origin):
+            yield written, ("fraction", min(count + 1, len(fraction)) if not now else 0, now)
 
 
-def _below(whole: str, fraction: str, origin: Origin, strict: bool) -> Pattern:
-    """Return the magnitudes up to `whole.fraction`."""
-    ways: list[Pattern] = []
-    if len(whole) > 1:
-        ways.append(Concat((_text("0", origin), _fraction(origin))))
-        ways.append(Concat((_digits(1, 9, origin), _many(origin, 0, len(whole) - 2), _fraction(origin))))
-    lowest = 1 if len(whole) > 1 else 0
-    for i, digit in enumerate(whole):
-        lower = _digits(lowest if i == 0 else 0, int(digit) - 1, origin)
-        rest = _many(origin, len(whole) - i - 1, len(whole) - i - 1)
-        ways.append(Concat((_text(whole[:i], origin), lower, rest, _fraction(origin))))
-    ways += [Concat((_text(whole, origin), way)) for way in _fraction_below(fraction, origin, strict)]
-    return alternatives(ways)
-
-
-def _fraction_below(fraction: str, origin: Origin, strict: bool) -> Iterator[Pattern]:
-    if not fraction:
-        if not strict:
-            yield _zeros(origin)
+def _compared(sign: int, digit: str, origin: Origin, *, least: int = 0) -> Iterator[tuple[Pattern, int]]:
+    """Yield the digits from `least` on by the sign of the comparison behind them; without a digit all are alike."""
+    if sign or not digit:
+        yield _digits(least, 9, origin), sign
         return
-    yield Concat(())
-    for i, digit in enumerate(fraction):
-        before = _text(f".{fraction[:i]}", origin)
-        if i:
-            yield before
-        yield Concat((before, _digits(0, int(digit) - 1, origin), _many(origin)))
-    if not strict:
-        yield Concat((_text(f".{fraction}", origin), _many(origin, high=0)))
+    at = int(digit)
+    for low, high, now in ((least, at - 1, -1), (max(least, at), at, 0), (max(least, at + 1), 9, 1)):
+        if low <= high:
+            yield _digits(low, high, origin), now
 
 
 def divisor(value: Number) -> tuple[int, int]:
-    """Return `(p, k)` with `value = p / 10**k`, `k` as small as it can be."""
-    exact = Fraction(Decimal(str(value)) if isinstance(value, float) else Decimal(value))
-    k = 0
-    while (exact * 10**k).denominator != 1:
-        k += 1
-    return int(exact * 10**k), k
+    """Return `(p, k)` with `value = p / 10**k`, `p` without noughts at its end; `k` is negative for round numbers."""
+    _, digits, exponent = _exact(value).as_tuple()
+    written = "".join(map(str, digits)).rstrip("0")
+    return int(written), len(written) - len(digits) - int(exponent)
 
 
-def multiples(value: Number, origin: Origin) -> Graph:
+def multiples(value: Number, origin: Origin) -> Pattern:
     """Return the multiples of a number: an automaton that keeps the remainder of what it has read.
 
     Raises:
         OverflowError: more than `DIVISOR_LIMIT` remainders would have to be told apart.
     """
     p, k = divisor(value)
-    if p * (k + 2) > DIVISOR_LIMIT:
+    if p * (max(k, 0) + 2) > DIVISOR_LIMIT:
         raise OverflowError
     # Node 0 the start, 1 behind '-', then one for each remainder and each number of digits read behind the point, -1
     # being before it. A spelling that ends after fewer than k digits of fraction has noughts there.
-    number = {key: n + 2 for n, key in enumerate((r, j) for j in range(-1, k + 1) for r in range(p))}
-    zero = max(number.values()) + 1  # a leading nought, that no digit follows
-    behind = zero + 1  # the point behind which a digit has to follow, one for each remainder
-    minus = _text("-", origin)
-    arcs: list[tuple[int, Pattern, int]] = [(0, minus, 1)]
+    number = {key: n + 2 for n, key in enumerate((r, j) for j in range(-1, max(k, 0) + 1) for r in range(p))}
+    arcs: list[tuple[int, Pattern, int]] = [(0, _text("-", origin), 1)]
     for start in (0, 1):
-        arcs.append((start, _text("0", origin), zero))
         arcs += [(start, _digits(d, d, origin), number[d % p, -1]) for d in range(1, 10)]
     for r in range(p):
         arcs += [(number[r, -1], _digits(d, d, origin), number[(10 * r + d) % p, -1]) for d in range(10)]
+    if k < 0:  # the multiples of p, but nought, with noughts behind
+        round_ones = Graph(tuple(arcs), frozenset({number[0, -1]}))
+        return Union((one(0, origin), Concat((round_ones, _text("0" * -k, origin), _zeros(origin)))))
+    zero = max(number.values()) + 1  # a leading nought, that no digit follows
+    behind = zero + 1  # the point behind which a digit has to follow, one for each remainder
+    arcs += [(start, _text("0", origin), zero) for start in (0, 1)]
+    for r in range(p):
         arcs.append((number[r, -1], _text(".", origin), behind + r))
         arcs += _fraction_arcs(p, k, r, number, behind + r, origin)
     arcs.append((zero, _text(".", origin), behind))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from engine import effort
 from engine.constraints.json_schema import spelling
-from engine.constraints.json_schema.values import FALSE, Field, Goal, Object, every
+from engine.constraints.json_schema.goals import FALSE, Goal, every
+from engine.constraints.json_schema.shapes import Field, Object
 from engine.pattern import EMPTY, Concat, Graph, Origin, Pattern
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT4, DRAFT6, DRAFT7, DRAFT201909, DRAFT202012
 
 from engine.constraints.json_schema.document import Document, child
-from engine.constraints.json_schema.values import FALSE, TRUE, Goal
+from engine.constraints.json_schema.goals import FALSE, TRUE, Goal
 from engine.errors import NotRegularError, PatternSyntaxError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Schemas:
         error = best_match(validator(validator.META_SCHEMA).iter_errors(_tolerant(schema, self.draft)))
         if error is not None:
             where = child(pointer, *error.absolute_path)
-            reason = error.message
+            reason = re.sub(r"Decimal\('([^']*)'\)", r"\1", error.message)  # how this reader keeps a fraction
             if error.absolute_path and error.absolute_path[-1] == "type":
                 reason = f"{json.dumps(error.instance)} is no type; those are {', '.join(_TYPES)}"
             raise PatternSyntaxError(
@@ -212,5 +212,5 @@ def allows(schema: dict[str, Any], value: Any) -> bool:
     validator = validators.validator_for({"$schema": _LATEST})
     try:
         return bool(validator(schema).is_valid(value))
-    except (SchemaError, TypeError, ValueError, RecursionError, re.error):
+    except (SchemaError, TypeError, ValueError, ArithmeticError, RecursionError, re.error):
         return True

@@ -8,15 +8,16 @@ from engine import effort
 from engine.constraints.json_schema import combination, edits
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.expansion import TooManyPlacesError
+from engine.constraints.json_schema.goals import every, negated
 from engine.constraints.json_schema.report import InexactError
-from engine.constraints.json_schema.values import TooManyShapesError, every, negated
+from engine.constraints.json_schema.values import TooManyShapesError
 from engine.determinise import OverBudgetError
 from engine.errors import Finding, InputError
 
 if TYPE_CHECKING:
     from engine.constraints.json_schema.expansion import Expansion
+    from engine.constraints.json_schema.goals import Goal
     from engine.constraints.json_schema.references import Place
-    from engine.constraints.json_schema.values import Goal
 
 ALTERNATIVES = 12
 """More of them are not compared with each other."""

@@ -10,21 +10,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from engine.constraints.json_schema import combination, spelling, values
+from engine.constraints.json_schema import assertions, combination, spelling
+from engine.constraints.json_schema.contents import Names, Texts
 from engine.constraints.json_schema.document import child
-from engine.constraints.json_schema.values import (
-    FALSE,
-    TRUE,
-    Array,
-    Goal,
-    Names,
-    Object,
-    Texts,
-    Values,
-    anything,
-    negated,
-    some,
-)
+from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, negated, some
+from engine.constraints.json_schema.shapes import Array, Field, Object, free_object
+from engine.constraints.json_schema.values import Values, anything
 from engine.errors import NotRegularError
 
 if TYPE_CHECKING:
@@ -99,8 +90,10 @@ def _limit(expansion: Expansion, place: Place, keywords: list[str], case: Case) 
     arrays, objects = whole.arrays, whole.objects
     if "unevaluatedProperties" in keywords and not case.properties:
         goal = expansion.schemas.sub(place, "unevaluatedProperties")
-        fields = tuple(values.Field(name, TRUE, False, origin, declared=False) for name in sorted(case.names))
-        known = Names(tuple(expansion.matched(source, pointer) for pointer, source in sorted(case.patterns)))
+        fields = tuple(Field(name, TRUE, False, origin, declared=False) for name in sorted(case.names))
+        known = Names(
+            tuple(assertions.names_matching(expansion, source, pointer) for pointer, source in sorted(case.patterns))
+        )
         others = [(known, TRUE)] if known.sets else []
         if goal != FALSE:
             others.append((known.complement(origin), goal))
@@ -148,7 +141,7 @@ def cases(expansion: Expansion, place: Place, *, own: bool = True) -> list[Case]
 
 
 def _is_object(origin: object) -> Goal:
-    return Goal(("values", "object"), value=Values(objects=(values.free_object(origin),)))  # type: ignore[arg-type]
+    return Goal(("values", "object"), value=Values(objects=(free_object(origin),)))  # type: ignore[arg-type]
 
 
 def _of(expansion: Expansion, goal: Goal) -> list[Case]:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from engine.constraints.json_schema import arrays, numbers, objects, spelling, texts
-from engine.constraints.json_schema.values import FALSE, TRUE, Goal, Texts, Values, anything
+from engine.constraints.json_schema.contents import Texts
+from engine.constraints.json_schema.goals import FALSE, TRUE, Goal
+from engine.constraints.json_schema.values import Values, anything
 from engine.determinise import OverBudgetError
 from engine.pattern import ANY, Chars, Complement, Concat, Origin, Pattern, Ranges, Repeat
 
