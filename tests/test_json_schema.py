@@ -190,12 +190,63 @@ def test_an_escape_counts_as_one_character():
         (r"^\S+$", ["ab"], ["a\u00a0b", "\ufeff"]),
         (r"a{,2}$", ["a{,2}"], ["aa"]),
         (r"^(?!x).*$", ["yx", ""], ["xy"]),
+        (r"^\012[\1]$", ["\n\x01"], ["\x0012", "\n1"]),
+        (r"^\Z\A$", ["ZA"], [""]),
     ],
 )
 def test_a_pattern_is_read_as_ecma_262(pattern, accepted, rejected):
     constraint = read({"type": "string", "pattern": pattern})
     assert [t for t in accepted if not constraint.accepts(json.dumps(t))] == []
     assert [t for t in rejected if constraint.accepts(json.dumps(t))] == []
+
+
+ECMA = [
+    "^a$", "(a|b$)c?", "^$", "(?=a$)a", r"^\d$", r"^\D$", r"^\w$", r"^\W$", r"^\s$", r"^\S$", r"a\Z", r"\Aa", r"a\z", "^.$",
+    r"(?<n>a)", r"\p{L}", r"^\P{Lu}$", r"^[\p{Lu}\d]$", r"\p{Greek}", r"\u{61}", r"\cJ", "[^]", "[]", "^a{,3}$", r"\a", r"\e",
+    r"\ba\b", r"\Ba", r"\uD83D\uDE00", r"^[\w-z]$", "(?i)a", "(?P<n>a)", "(?>a)", "a++", "(?#c)a", r"(?<n>a)\k<n>", r"(b)|\1a",
+]  # fmt: skip
+ALIKE = [
+    r"^[a\]$]",
+    r"\/",
+    r"\-\_",
+    r"\u0061",
+    r"(?:a|b)c?",
+    r"(?<=a)b",
+    r"(?<!a)b",
+    "[a&&b]",
+    "[[a]",
+    r"\x61\n\t",
+    "a{2,}",
+    r"\$",
+]
+PROBES = [
+    "",
+    *"aAéZñ1٣\n\r\u2028\u0085\ufeff\x1c -\x07eα😀&[",
+    "a\n",
+    "ba",
+    "ab",
+    "aa",
+    "éa",
+    "aZ",
+    "Aa",
+    "az",
+    "b\n",
+    "aaa",
+    "a{,3}",
+]
+
+
+@pytest.mark.filterwarnings("ignore:Possible:FutureWarning")
+@pytest.mark.parametrize("pattern", [*ECMA, *ALIKE])
+def test_where_a_validator_in_python_reads_a_pattern_otherwise_a_finding_says_so(pattern):
+    constraint = read({"type": "string", "pattern": pattern})
+    said = {"pattern-dialect", "pattern-end", "pattern-not-regular"} & codes(constraint)
+    assert bool(said) == (pattern in ECMA)
+    try:
+        read_alike = all(bool(re.search(pattern, t)) == constraint.accepts(json.dumps(t)) for t in PROBES)
+    except re.error:
+        read_alike = False
+    assert read_alike or said
 
 
 def test_the_translation_keeps_the_place_of_every_character():
@@ -261,7 +312,12 @@ def required(names):
 
 
 def test_alternatives_that_combine_to_many_cases_are_exact_for_texts_and_else_refused_with_their_place():
-    parts = [[f"^{c}" for c in "abcde"], [f"{c}$" for c in "abcde"], [c * 2 for c in "abcd"], [f"{c}.?a" for c in "abcd"]]
+    parts = [
+        [f"^{c}" for c in "abcde"],
+        [f"{c}$" for c in "abcde"],
+        [c * 2 for c in "abcd"],
+        [f"{c}.?a" for c in "abcd"],
+    ]
     schema = {"type": "string", "allOf": [{"anyOf": [{"pattern": p} for p in listed]} for listed in parts]}
     validator = jsonschema.Draft202012Validator(schema)
     constraint = read(schema)

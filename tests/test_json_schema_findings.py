@@ -89,6 +89,8 @@ CONTRADICTIONS = [
     ("default-contradicts", {"type": "integer", "default": "x"}, "/default"),
     ("example-contradicts", {"type": "integer", "examples": [1, "x", 2]}, "/examples/1"),
     ("unsatisfiable", {"type": "integer", "minimum": 5, "maximum": 3}, "/type"),
+    ("pattern-dialect", {"type": "string", "pattern": r"\Aa\Z"}, "/pattern"),
+    ("pattern-dialect", {"patternProperties": {r"\Aa\Z": True}}, r"/patternProperties/\Aa\Z"),
     ("length-too-large", {"type": "string", "maxLength": 70_000}, "/maxLength"),
     ("shadowed", {"anyOf": [{"type": "string"}, {"type": "string", "maxLength": 3}]}, "/anyOf/1"),
     ("shadowed", {"anyOf": [{"enum": [1, "a"]}, {"const": True}, {"type": "integer"}, {"const": 4}]}, "/anyOf/3"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.constraints.json_schema import combination, edits, formats, numbers, patterns, texts
+from engine.constraints.json_schema import combination, ecma, edits, formats, numbers, patterns, texts
 from engine.constraints.json_schema.contents import Names, Texts
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, every
@@ -136,14 +136,30 @@ def _pattern(expansion: Expansion, source: str, pointer: str, *, name: bool = Fa
             "Lower its repetition bounds.",
         )
         return []
-    if source != patterns.plain(source):
-        expansion.report.told(
-            "pattern-dialect",
-            pointer,
-            r"This pattern is read as ECMA-262: \d and \w are ASCII, '.' leaves out line ends, and '$' is the very "
-            "end; Python's re reads more into some of them.",
-        )
+    _tell_dialect(expansion, source, pointer, name=name)
     return [pattern]
+
+
+def _tell_dialect(expansion: Expansion, source: str, pointer: str, *, name: bool) -> None:
+    """Tell where Python's `re`, which validators in Python use, reads a pattern otherwise than ECMA-262 does."""
+    if ecma.has_end(source):
+        expansion.ends.setdefault(pointer)
+    different = ecma.differences(source)
+    if not different:
+        return
+    anchored = source.replace(r"\A", "^").replace(r"\Z", "$").replace(r"\z", "$")
+    expansion.report.told(
+        "pattern-dialect",
+        pointer,
+        f"The pattern at {pointer} is read as ECMA-262, where Python's re differs: {', '.join(different)}.",
+        severity="warning" if ecma.letters(source) else "info",
+        edits=edits.offered(
+            expansion.schemas.document,
+            edits.renamed if name else edits.replaced,
+            [pointer] if anchored != source else [],
+            anchored,
+        ),
+    )
 
 
 def names_matching(expansion: Expansion, source: str, pointer: str) -> Texts:

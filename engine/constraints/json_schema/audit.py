@@ -163,6 +163,13 @@ def _tell_policies(report: Report, writer: Writer, options: Options) -> None:
         "In strings '\"', '\\' and control characters are escaped, characters beyond ASCII may be; other characters "
         "stand for themselves.",
     )
+    if ends := list(writer.expansion.ends):
+        report.told(
+            "pattern-end",
+            ends[0],
+            f"The '$' of the pattern at {ends[0]}{_others(ends[1:])} is the very end of the text, as in ECMA-262; "
+            "Python's re lets a line end stand behind it.",
+        )
     if writer.exponents:
         integers = "without a point" if options.plain_integers else "with or without a fraction of zeros"
         message = f"Numbers are written without an exponent where that could leave their bounds, integers {integers}."

@@ -1,7 +1,7 @@
 r"""`pattern`'s dialect, ECMA-262, in Python's: the same language, with the place of every character kept.
 
 Where the two differ: `\d` and `\w` are ASCII, `\s` is ECMA's list, '.' leaves out four line ends, `$` is the very end,
-and some escapes are spelt otherwise.
+and some escapes are spelt otherwise. What only Python has, `(?P<n>…)` and the like, is left as it is.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ import re
 import sys
 import unicodedata
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _BLANK = r"\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _NOT_BLANK = (
@@ -26,15 +30,16 @@ _INSIDE = {
 }
 _TOKEN = re.compile(
     r"""\\u\{[0-9a-fA-F]+\}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}
-    |\\[pP]\{[^}]*\}|\\c[A-Za-z]|\\k<\w+>|\\.|\(\?<(?![=!])|\[\^\]|\[\]|\[\^?|[\]$.{]|.""",
+    |\\[pP]\{[^}]*\}|\\c[A-Za-z]|\\k<\w+>|\\[0-7]{1,3}|\\.|\(\?<(?![=!])|\(\?(?:P[<=>]|[#>(]|[aiLmsux]+\))|[*+?}]\+|\[\^\]|\[\]|\[\^?|[\]$.{]|.""",
     re.DOTALL | re.VERBOSE,
 )
+_FEWER = re.compile(r"\{,\d+\}")
 _BRACES = re.compile(r"\{\d+(,\d*)?\}")
 _GROUPS = {
     "Letter": "L", "Mark": "M", "Number": "N", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Other": "C",
     "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Titlecase_Letter": "Lt", "Modifier_Letter": "Lm",
     "Other_Letter": "Lo", "Decimal_Number": "Nd", "digit": "Nd", "Letter_Number": "Nl", "Other_Number": "No",
-    "punct": "P", "Control": "Cc", "Space_Separator": "Zs", "Alphabetic": "L",
+    "punct": "P", "Control": "Cc", "Space_Separator": "Zs",
 }  # fmt: skip
 
 
@@ -53,22 +58,82 @@ def translate(source: str) -> tuple[str, list[int]]:
     """
     out: list[str] = []
     places: list[int] = []
+    for token, inside, at in _tokens(source):
+        written = r"\{" if token == "{" and not _BRACES.match(source, at) else _token(token, inside, at)
+        out.append(written)
+        places += [at] * len(written)
+    return "".join(out), [*places, len(source)]
+
+
+def differences(source: str) -> list[str]:
+    """List what Python's `re` would read otherwise, or not at all, each as a clause; all but `$`, see `has_end`."""
+    notes = (_note(source, *found) for found in _tokens(source))
+    return list(dict.fromkeys(note for note in notes if note))
+
+
+def has_end(source: str) -> bool:
+    """Whether a `$` stands for the end of the text, in front of which Python's `re` lets a line end stand."""
+    return any(token == "$" and not inside for token, inside, _ in _tokens(source))
+
+
+def letters(source: str) -> list[str]:
+    r"""List the escapes that are no more than their letter, such as `\Z`, where another dialect may be meant."""
+    return list(dict.fromkeys(token for token, _, _ in _tokens(source) if _is_letter(token)))
+
+
+def _tokens(source: str) -> Iterator[tuple[str, bool, int]]:
+    """Yield the parts of a pattern, whether they stand inside a class of characters, and where."""
     inside = False
     at = 0
     while at < len(source):
         found = _TOKEN.match(source, at)
         token = found[0] if found else source[at]
-        if inside and (token.startswith("[") or token in ("(?<", "{", ".", "$")):
+        if inside and token[0] != "\\":
             token = source[at]
-        written = r"\{" if token == "{" and not _BRACES.match(source, at) else _token(token, inside, at)
+        yield token, inside, at
         if not inside and token in ("[", "[^"):
             inside = True
         elif inside and token == "]":
             inside = False
-        out.append(written)
-        places += [at] * len(written)
         at += len(token)
-    return "".join(out), [*places, len(source)]
+
+
+_MEANINGS = {
+    "d": r"\d is 0-9",
+    "w": r"\w and \b know ASCII letters only",
+    "b": r"\w and \b know ASCII letters only",
+    "s": r"\s is ECMA's list of blanks",
+}
+
+
+def _is_letter(token: str) -> bool:
+    return len(token) == 2 and token[0] == "\\" and token[1].isalpha() and token[1] not in "bBdDsSwWtnvfrxucpPk"
+
+
+def _note(source: str, token: str, inside: bool, at: int) -> str:
+    """Return what is different about a part of a pattern; empty where nothing is."""
+    if token.startswith("\\"):
+        return _escape_note(token, inside)
+    if inside:
+        return ""
+    if token in ("(?<", "[]", "[^]"):
+        return f"'{token}' is not Python's"
+    if token[0] == "(" or token in ("++", "*+", "?+", "}+"):
+        return f"'{token}' is Python's alone" if len(token) > 1 else ""
+    if token == "{":
+        return "'{,n}' is text" if _FEWER.match(source, at) else ""
+    return "'.' leaves out all four line ends" if token == "." else ""
+
+
+def _escape_note(token: str, inside: bool) -> str:
+    letter = token[1:2]
+    if _is_letter(token):
+        return f"{token} is the letter {letter}"
+    if (letter and letter in "pPck") or token.startswith("\\u{"):
+        return f"{token} is not Python's"
+    if len(token) == 12:
+        return f"{token} is one character"
+    return "" if letter in "bB" and inside else _MEANINGS.get(letter.lower(), "")
 
 
 def _token(token: str, inside: bool, at: int) -> str:
@@ -98,8 +163,10 @@ def _escape(token: str, inside: bool, at: int) -> str:
         return r"\x08" if inside else r"(?a:\b)"
     if letter == "B":
         return r"(?a:\B)"
-    if letter == "0" or (letter in "123456789" and inside):
-        return r"\x00" if letter == "0" else letter
+    if letter == "0" or (letter in "1234567" and inside):
+        return f"\\x{int(token[1:], 8) % 256:02x}"
+    if letter in "89" and inside:
+        return letter
     return token if letter in "tnvfrx123456789" else re.escape(letter)
 
 

@@ -43,6 +43,7 @@ class Expansion:
         formats: whether `format` is enforced.
         overlaps: whether alternatives of `oneOf` that overlap are told apart.
         merged: pointers of the `oneOf` where they are not.
+        ends: pointers of the patterns in which a `$` stands for the end.
     """
 
     def __init__(self, schemas: Schemas, report: Report, *, formats: bool, overlaps: bool) -> None:
@@ -52,6 +53,7 @@ class Expansion:
         self.overlaps = overlaps
         self.work = 0
         self.merged: dict[str, None] = {}
+        self.ends: dict[str, None] = {}
         self._known: dict[tuple[bool, Goal], Values] = {}
         self._open: list[Goal] = []
         self._empty: dict[Goal, bool] = {}

@@ -111,8 +111,3 @@ def _is_end(part: Pattern, ahead: bool) -> bool:
 
 def _is_any(part: Pattern) -> bool:
     return isinstance(part, Chars) and part.ranges == ANY
-
-
-def plain(source: str) -> str:
-    """Return the expression if ECMA-262 and Python read it alike, else how Python writes it."""
-    return ecma.translate(source.removesuffix("$"))[0] + "$" * source.endswith("$")
