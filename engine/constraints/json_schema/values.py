@@ -105,12 +105,12 @@ Part = TypeVar("Part", Texts, Array, Object)
 
 def _gathered(left: tuple[Texts, ...], right: tuple[Texts, ...]) -> tuple[tuple[Texts, ...], tuple[Texts, ...]]:
     """Make one set of each side where their product would be large: alternatives of texts are a text's alternatives."""
-    if len(left) * len(right) <= TEXTS_LIMIT:
-        return left, right
-    return tuple(
-        (Texts(side[0].kind, side[0].origin, None, (alternatives([part.pattern() for part in side]),)),)
-        for side in (left, right)
-    )
+    small = len(left) * len(right) <= TEXTS_LIMIT
+    return (left, right) if small else (_one(left), _one(right))
+
+
+def _one(sets: tuple[Texts, ...]) -> tuple[Texts, ...]:
+    return (Texts(sets[0].kind, sets[0].origin, None, (alternatives([part.pattern() for part in sets]),)),)
 
 
 def _meets(left: tuple[Part, ...], right: tuple[Part, ...]) -> tuple[Part, ...]:
