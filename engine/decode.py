@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import noise, remasking
 from engine.errors import EmptyLanguageError
-from engine.inference import chain, lookahead, midpoint, paths, tokens
+from engine.inference import chain, independent, lookahead, midpoint, paths
 from engine.inference.potential import Potential, potential
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
@@ -395,28 +395,13 @@ def _draw_baseline(state: _Step, found: Potential, marginals: Marginals) -> _Dra
 
     Where nothing is accepted any more, `local` has nothing to restrict to and draws from `p`.
     """
-    config, automaton = state.config, state.automaton
-    allowed = np.ones((found.length, automaton.classes), bool)
+    config, allowed = state.config, None
     if config.sampler == "local" and (marginals.log_lift > -np.inf).any():
         allowed = marginals.log_lift > -np.inf
-    budget = config.reject_budget if config.sampler == "reject" and config.temperature > 0 else 1
-    drawn = found.canvas.copy()
-    for attempt in range(budget):
-        drawn[found.masked] = tokens.independent_tokens(
-            found.logits,
-            found.masked,
-            found.scale,
-            allowed,
-            automaton.token_class,
-            config.temperature > 0,
-            config.seed,
-            state.number,
-            noise.GUMBEL + attempt,
-        )
-        path = automaton.path(drawn.tolist())
-        if path[-1] >= 0 and automaton.accepting[path[-1]]:
-            break
-    return _Draw(drawn, path, tries=attempt + 1)
+    noisy = config.temperature > 0
+    budget = config.reject_budget if config.sampler == "reject" and noisy else 1
+    drawn, tries = independent.draw(found, allowed, noisy, config.seed, state.number, budget)
+    return _Draw(drawn, state.automaton.path(drawn.tolist()), tries=tries)
 
 
 def _classes(automaton: TokenAutomaton, token_ids: np.ndarray) -> np.ndarray:

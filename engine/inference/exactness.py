@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine import noise
 from engine.errors import ConfigError
-from engine.inference import chain, draws, lookahead, midpoint, tokens
+from engine.inference import chain, draws, independent, lookahead, midpoint
 from engine.inference.potential import potential
 
 if TYPE_CHECKING:
@@ -161,17 +160,5 @@ def measured(potential: Potential, marginals: Marginals, drawn: np.ndarray, samp
 
 def _one_by_one(potential: Potential, marginals: Marginals, local: bool, seed: int, step: int) -> np.ndarray:
     """Draw every masked position by itself, from `p`, or for `local` from `p` where a completion exists."""
-    allowed = marginals.log_lift > -np.inf if local else np.ones_like(marginals.log_lift, bool)
-    drawn = potential.canvas.copy()
-    drawn[potential.masked] = tokens.independent_tokens(
-        potential.logits,
-        potential.masked,
-        potential.scale,
-        allowed,
-        potential.automaton.token_class,
-        True,
-        seed,
-        step,
-        noise.GUMBEL,
-    )
-    return drawn
+    allowed = marginals.log_lift > -np.inf if local else None
+    return independent.draw(potential, allowed, True, seed, step)[0]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine import noise
-from engine.inference import support
+from engine.inference import proposals
 
 if TYPE_CHECKING:
     from engine.inference.potential import Potential
@@ -31,18 +30,20 @@ def draw(potential: Potential, seed: int, step: int, noisy: bool) -> tuple[np.nd
         is nothing to look ahead to and every first proposal is kept.
     """
     automaton, log_p = potential.automaton, potential.all_log_mean_field()
-    tokens, checked = potential.canvas.copy(), 0
-    left = potential.log_class_mass > -np.inf
-    dead = not potential.live[1].size
-    for row in np.argsort(-log_p.max(axis=1), kind="stable"):
-        position = int(potential.masked[row])
-        allowed = np.ones(automaton.classes, bool) if dead else support.completable(automaton, left, position)
-        scores = log_p[row, : automaton.token_class.size].astype(np.float64)
-        if noisy:
-            u = noise.uniforms(seed, step, noise.GUMBEL, position * log_p.shape[1], scores.size)
-            scores -= np.log(-np.log(u))
-        kept = np.where(allowed[automaton.token_class], scores, -np.inf)
-        tokens[position] = kept.argmax()
-        checked += 1 + int((scores > kept.max()).sum())
-        left[position] = np.arange(automaton.classes) == automaton.token_class[tokens[position]]
-    return tokens, checked
+    edges = automaton.edges
+    tokens = potential.canvas.copy()
+    checked = proposals.looking_ahead(
+        np.argsort(-log_p.max(axis=1), kind="stable"),
+        potential.masked,
+        log_p,
+        potential.log_class_mass > -np.inf,
+        edges.out,
+        (edges.label_ptr, edges.label_class),
+        automaton.token_class,
+        automaton.start,
+        automaton.accepting,
+        not potential.live[1].size,
+        (noisy, seed, step),
+        tokens,
+    )
+    return tokens, int(checked)

@@ -52,27 +52,6 @@ def conflict(
     return tuple(sorted(needed))
 
 
-def completable(automaton: TokenAutomaton, classes: np.ndarray, position: int) -> np.ndarray:
-    """Return bool `[classes]`: the classes with which some accepted canvas goes on at a position.
-
-    Args:
-        automaton: the constraint.
-        classes: bool `[length classes]`, those that are left at each position.
-        position: 0 … length − 1.
-    """
-    edges, labels = automaton.edges, _labels(automaton, classes)
-    live_ptr, live = sweeps.live_states(edges.out, automaton.start, automaton.accepting, labels)
-    alive = np.zeros((2, automaton.states), bool)
-    for side in (0, 1):
-        alive[side, live[live_ptr[position + side] : live_ptr[position + side + 1]]] = True
-    source = np.repeat(np.arange(automaton.states), np.diff(edges.ptr))
-    taken = np.zeros(edges.labels, bool)
-    taken[edges.label[alive[0, source] & alive[1, edges.target] & labels[position, edges.label]]] = True
-    out = np.zeros(automaton.classes, bool)
-    out[edges.label_class[np.repeat(taken, np.diff(edges.label_ptr))]] = True
-    return out & classes[position]
-
-
 def _classes(automaton: TokenAutomaton, length: int, placed: Sequence[Placed], banned: Sequence[Placed]) -> np.ndarray:
     """Return bool `[length classes]`: the classes that have a token left at each position."""
     sizes = np.bincount(automaton.token_class, minlength=automaton.classes)

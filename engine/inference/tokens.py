@@ -6,12 +6,9 @@ class, so however peaked a row is, no class loses digits.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
-from engine import noise
 from engine.inference.vector_math import FAST, LEAST, exp, larger, log
 from engine.inference.wide import BASE_LOG, BIG, DOWN, NEVER
 
@@ -366,31 +363,4 @@ def best_tokens(edges, labels, path, best, canvas, masked, logits, largest, scal
             if (np.float64(logits[i, tokens[t]]) - largest[row]) * np.float64(scale) == best[i, chosen]:
                 out[i] = tokens[t]
                 break
-    return out
-
-
-@njit(cache=True)
-def independent_tokens(logits, masked, scale, allowed, token_class, noisy, seed, step, stream):
-    """Return each masked position's largest allowed logit, with Gumbel noise where `noisy`: int32 `[rows]`.
-
-    Args:
-        logits, masked, scale, token_class: as in `class_masses`.
-        allowed: bool `[length classes]`.
-        noisy: whether noise is added, in float64.
-        seed, step, stream: of the noise.
-    """
-    vocab = token_class.size
-    out = np.zeros(masked.size, np.int32)
-    for row in range(masked.size):
-        i = masked[row]
-        most = -np.inf
-        for v in range(vocab):
-            if allowed[i, token_class[v]] and logits[i, v] > -np.inf:
-                x = np.float64(logits[i, v]) * scale
-                if noisy:
-                    u = noise.uniform(seed, step, stream, i * vocab + v)
-                    x -= math.log(-math.log(u))
-                if x > most:
-                    most = x
-                    out[row] = v
     return out
