@@ -36,7 +36,8 @@ _LEAVES = st.one_of(
     st.builds(lambda values: {"enum": values}, st.lists(SCALARS, min_size=1, max_size=4, unique_by=json.dumps)),
     st.builds(lambda value: {"const": value}, SCALARS),
     _typed("integer", _some(minimum=_BOUND, maximum=_BOUND, multipleOf=st.integers(1, 5))),
-    _typed("number", _some(exclusiveMinimum=_BOUND, exclusiveMaximum=_BOUND)),
+    _typed("number", _some(exclusiveMinimum=_BOUND, exclusiveMaximum=_BOUND, multipleOf=st.sampled_from([0.5, 2, 10]))),
+    _some(minimum=_BOUND, minLength=_SMALL, minItems=_SMALL, minProperties=_SMALL),
     _typed(
         "string",
         _some(minLength=_SMALL, maxLength=_SMALL, pattern=st.sampled_from(["^a", "b$", "[ab]{2}", r"\d", "^(a|é)+$"])),
@@ -47,7 +48,31 @@ _LEAVES = st.one_of(
 def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     two = st.lists(inner, min_size=1, max_size=2)
     members = st.dictionaries(NAMES, inner, max_size=3)
+    listed = st.lists(NAMES, max_size=2, unique=True)
     return st.one_of(
+        _some(
+            patternProperties=st.dictionaries(st.sampled_from(["^a", "é", "n.*e$"]), inner, max_size=2),
+            propertyNames=inner,
+            dependentRequired=st.dictionaries(NAMES, listed, max_size=2),
+            dependentSchemas=st.dictionaries(NAMES, inner, max_size=1),
+            minProperties=_SMALL,
+            required=listed,
+            properties=members,
+            unevaluatedProperties=st.just(False) | inner,
+        ),
+        _typed(
+            "array",
+            _some(
+                contains=inner,
+                minContains=st.integers(0, 2),
+                maxContains=st.integers(0, 3),
+                uniqueItems=st.booleans(),
+                items=inner,
+                maxItems=_SMALL,
+                unevaluatedItems=st.just(False) | inner,
+            ),
+        ),
+        inner.map(lambda part: {"not": part}),
         _typed(
             "object",
             _some(
@@ -66,7 +91,11 @@ def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-SCHEMAS = st.recursive(_LEAVES, _around, max_leaves=5)
+SCHEMAS = st.builds(
+    lambda schema, again: schema if isinstance(schema, bool) else schema | {"$defs": {"again": again}},
+    st.recursive(_LEAVES | st.just({"$ref": "#/$defs/again"}), _around, max_leaves=5),
+    _LEAVES | st.just({"type": "array", "items": {"$ref": "#/$defs/again"}}),
+)
 ANY_JSON = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=5
 )
@@ -80,6 +109,9 @@ def cases(draw: st.DrawFn) -> tuple[Any, list[Any]]:
     return schema, [*draw(st.lists(_close(schema), min_size=2, max_size=4)), draw(ANY_JSON)]
 
 
+_SPEAKS_OF = dict.fromkeys(("properties", "patternProperties", "required", "minProperties"), "object")
+
+
 def _close(schema: Any) -> st.SearchStrategy[Any]:
     """Draw instances that follow a schema's types, members and alternatives, but not its bounds."""
     if isinstance(schema, bool):
@@ -88,14 +120,16 @@ def _close(schema: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(schema.get("enum") or [schema["const"]]) | SCALARS
     parts = [part for keyword in ("anyOf", "oneOf", "allOf") for part in schema.get(keyword, [])]
     parts += [schema[keyword] for keyword in ("if", "then", "else") if keyword in schema]
-    match schema.get("type"):
+    match schema.get("type") or next((kind for keyword, kind in _SPEAKS_OF.items() if keyword in schema), None):
         case "object":
+            more = schema.get("additionalProperties", schema.get("unevaluatedProperties", True))
+            others = {
+                name: _close(part) for part in schema.get("patternProperties", {}).values() for name in ("a", "é")
+            }
             members = {name: _close(part) for name, part in schema.get("properties", {}).items()}
-            return st.fixed_dictionaries(
-                {}, optional=members | {"more": _close(schema.get("additionalProperties", True))}
-            )
+            return st.fixed_dictionaries({}, optional={"more": _close(more)} | others | members)
         case "array":
-            items = [*schema.get("prefixItems", []), schema.get("items", True)]
+            items = [*schema.get("prefixItems", []), schema.get("items", True), schema.get("contains", True)]
             return st.lists(st.one_of(*map(_close, items)), max_size=4)
         case "string":
             return TEXTS

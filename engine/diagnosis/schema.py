@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine import constraints
-from engine.constraints.json_schema import document
+from engine.constraints.json_schema import document, edits
 from engine.constraints.json_schema.document import child
 from engine.errors import InputError
 
@@ -116,14 +116,8 @@ def place(constraint: Constraint, pointer: str) -> Place:
 
 
 def removed(text: str, pointer: str) -> str:
-    """Return the JSON text without the member or item at a pointer, and without the comma that would be too much."""
-    found = document.read(text)
-    start, stop = found.keys.get(pointer, found.spans[pointer]).start, found.spans[pointer].stop
-    behind = text[stop:].lstrip()
-    if behind.startswith(","):
-        return text[:start] + behind[1:].lstrip()
-    before = text[:start].rstrip()
-    return before.removesuffix(",") + text[stop:]
+    """Return the JSON text without the member or item at a pointer."""
+    return edits.removed(document.read(text), pointer).apply(text)
 
 
 def bounded(text: str, pointers: Sequence[str], most: int) -> str:
@@ -138,9 +132,7 @@ def bounded(text: str, pointers: Sequence[str], most: int) -> str:
         if keyword is not None and keyword not in value:
             least = value.get(keyword.replace("max", "min"), 0)
             bound = max(most, int(least)) if isinstance(least, int) else most
-            stop = found.spans[schema].stop - 1
-            comma = ", " if value else ""
-            text = f"{text[:stop].rstrip()}{comma}{json.dumps(keyword)}: {bound}{text[len(text[:stop].rstrip()) :]}"
+            text = edits.added(found, schema, keyword, bound).apply(text)
     return text
 
 

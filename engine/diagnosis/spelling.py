@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _BACK_REFERENCE = re.compile(r"\(\?P=(\w+)\)|\\([1-9]\d?)")
-_MEANT = {"unique-not-enforced": "uniqueItems", "items-too-many": "maxItems"}
-"""The keyword that a finding is about, where its place is that of the type."""
 
 
 def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:
@@ -38,7 +36,7 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
 
 def concerns(finding: Finding) -> bool:
     """Whether a finding is of the kind that such a change may mend."""
-    return finding.code in ("syntax", "unsupported", "format-unknown") or finding.accepts != "as written"
+    return finding.code in ("syntax", "unsupported") or finding.accepts != "as written"
 
 
 def _closed(source: str, at: int) -> list[tuple[str, str]]:
@@ -97,40 +95,18 @@ def _behind_set(source: str, start: int) -> int:
 
 
 def _of_json(finding: Finding, source: str) -> list[tuple[str, dict[str, Any]]]:
-    """Leave out a keyword that is not enforced, or write what JSON does not allow as it does."""
+    """Leave out a keyword that can't be read, or write what JSON does not allow as it does."""
     if finding.code == "syntax":
         return [(label, {"source": text}) for label, text in _respelled(source) if text != source]
-    if finding.code == "any-depth":
-        return [(label, {"source": text}) for label, text in _closed_object(finding, source)]
-    keyword = _keyword(finding)
-    if keyword is None or keyword not in document.read(source).keys:
+    pointer = finding.where.pointer if finding.where and not finding.edits else None
+    if not pointer or pointer not in document.read(source).keys or _says_what(pointer):
         return []
-    return [(f"Leave out #{keyword}", {"source": schema.removed(source, keyword)})]
+    return [(f"Remove {pointer}", {"source": schema.removed(source, pointer)})]
 
 
-def _closed_object(finding: Finding, source: str) -> list[tuple[str, str]]:
-    """Give the object whose other members are any values no other members."""
-    pointer = (finding.where.pointer if finding.where else None) or ""
-    parent = pointer.rpartition("/")[0]
-    found = document.read(source)
-    if found.spans[parent].stop > len(source) or f"{parent}/additionalProperties" in found.keys:
-        return []
-    stop = found.spans[parent].stop - 1
-    head = source[:stop].rstrip()
-    comma = "" if head.endswith("{") else ", "
-    text = f'{head}{comma}"additionalProperties": false{source[len(head) :]}'
-    return [(f"Allow no other members in {'#' + parent if parent else 'the object'}", text)]
-
-
-def _keyword(finding: Finding) -> str | None:
-    """Return the pointer of the keyword that a finding is about; None where it is no single one."""
-    pointer = finding.where.pointer if finding.where else None
-    if not pointer:
-        return None
-    parent, _, name = pointer.rpartition("/")
-    if finding.code in _MEANT:
-        return f"{parent}/{_MEANT[finding.code]}"
-    return None if name in ("type", "properties", "required") else pointer
+def _says_what(pointer: str) -> bool:
+    """Whether a keyword says what is meant rather than how much of it."""
+    return pointer.rpartition("/")[2] in ("type", "properties", "required")
 
 
 def _respelled(source: str) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from engine.constraints.json_schema import numbers, spelling, texts
+from engine.constraints.json_schema import edits, numbers, spelling, texts
 from engine.constraints.json_schema.contents import Texts
 from engine.constraints.json_schema.goals import FALSE, Goal, every, negated
 from engine.constraints.json_schema.shapes import Array, Contains
@@ -50,13 +50,16 @@ def pattern(writer: Writer, shape: Array, path: tuple[Goal, ...]) -> Pattern | N
 
 
 def _tell_unique(writer: Writer, shape: Array) -> None:
-    pointer = shape.origin.pointer or ""
+    document = writer.expansion.schemas.document
+    keyword = document.keyword(shape.origin.pointer or "", "uniqueItems")
+    pointer = keyword or shape.origin.pointer or ""
     writer.expansion.report.approximated(
         "unique-not-enforced",
         pointer,
         f"Whether items repeat is not enforced at {pointer or 'the root'}: a finite automaton can't remember items out "
         f"of more than {UNIQUE_LIMIT} different ones. Arrays with repeated items are accepted.",
         "List the items that are allowed as an 'enum' of few values.",
+        edits=edits.offered(document, edits.removed, [keyword] if keyword else []),
     )
 
 
@@ -68,7 +71,9 @@ def _countable(writer: Writer, shape: Array) -> Array:
     if counted * leaves <= ITEM_LIMIT:
         return shape
     limit = max(ITEM_LIMIT // leaves, len(shape.prefix), 1)
-    pointer = shape.origin.pointer or ""
+    document = writer.expansion.schemas.document
+    keyword = document.keyword(shape.origin.pointer or "", "minItems" if shape.least > limit else "maxItems")
+    pointer = keyword or shape.origin.pointer or ""
     least = min(shape.least, limit)
     writer.expansion.report.approximated(
         "items-too-many",
@@ -76,6 +81,7 @@ def _countable(writer: Writer, shape: Array) -> Array:
         f"The number of items at {pointer or 'the root'} is not enforced: counting to {counted:,} takes too many "
         f"states. Arrays of {least:,} items and more are accepted.",
         f"Ask for at most {limit:,} items.",
+        edits=edits.offered(document, edits.replaced, [keyword] if keyword else [], limit),
     )
     return replace(shape, least=least, most=None)
 

@@ -77,6 +77,7 @@ def _bound(expansion: Expansion, place: Place, keyword: str, value: Any) -> list
             f"multipleOf {value} at {pointer} is not enforced, since its remainders would take more than "
             f"{numbers.DIVISOR_LIMIT:,} states; every number is accepted there that the other keywords allow.",
             "Choose a rounder number.",
+            edits=edits.offered(expansion.schemas.document, edits.removed, [pointer]),
         )
         return []
 
@@ -91,6 +92,8 @@ def _strings(expansion: Expansion, place: Place, origin: Origin) -> tuple[Texts,
     least, most = _lengths(expansion, place)
     if most is not None and least > most:
         return ()
+    if parts and (least or most is not None):
+        least, most = _counted(expansion, place, Texts("string", origin, None, tuple(parts), least, most))
     if (least or most is not None) and not parts:
         keyword = "maxLength" if most is not None else "minLength"
         origin = expansion.origin(child(place.pointer, keyword))
@@ -116,6 +119,26 @@ def _lengths(expansion: Expansion, place: Place) -> tuple[int, int | None]:
     return least, most
 
 
+def _counted(expansion: Expansion, place: Place, strings: Texts) -> tuple[int, int | None]:
+    """Return the lengths of strings, or none and say so where counting them beside their pattern is too much."""
+    try:
+        texts.compiled(strings.pattern())
+    except OverBudgetError:
+        keyword = "minLength" if strings.most is None else "maxLength"
+        pointer = child(place.pointer, keyword)
+        beside = "pattern" if "pattern" in place.schema else "format"
+        expansion.report.approximated(
+            "length-not-counted",
+            pointer,
+            f"{keyword} {place.schema[keyword]:,} at {pointer} is not enforced: counting characters beside the "
+            f"'{beside}' takes too many states. Strings of any length are accepted that the other keywords allow.",
+            f"Say it in the '{beside}', or lower it.",
+            edits=edits.offered(expansion.schemas.document, edits.removed, [pointer]),
+        )
+        return 0, None
+    return strings.least, strings.most
+
+
 def _pattern(expansion: Expansion, source: str, pointer: str, *, name: bool = False) -> list[Pattern]:
     try:
         pattern = patterns.search(expansion.schemas.document, source, pointer, name=name)
@@ -126,6 +149,7 @@ def _pattern(expansion: Expansion, source: str, pointer: str, *, name: bool = Fa
             pointer,
             f"{error.problem} It is not enforced; every string is accepted there.",
             error.remedy,
+            edits=edits.offered(expansion.schemas.document, edits.removed, [pointer]),
         )
         return []
     except OverBudgetError as error:
@@ -134,6 +158,7 @@ def _pattern(expansion: Expansion, source: str, pointer: str, *, name: bool = Fa
             pointer,
             f"The automaton of the pattern at {pointer} {error}; it is not enforced, and every string is accepted.",
             "Lower its repetition bounds.",
+            edits=edits.offered(expansion.schemas.document, edits.removed, [pointer]),
         )
         return []
     _tell_dialect(expansion, source, pointer, name=name)
@@ -176,6 +201,7 @@ def _format(expansion: Expansion, place: Place, name: str) -> list[Pattern]:
                 pointer,
                 f"The format {name!r} at {pointer} is not enforced; every string is accepted there.",
                 "Write it as a 'pattern'.",
+                edits=edits.offered(expansion.schemas.document, edits.removed, [pointer]),
             )
         else:
             expansion.report.told(
@@ -184,11 +210,15 @@ def _format(expansion: Expansion, place: Place, name: str) -> list[Pattern]:
                 f"The format {name!r} at {pointer} is not one of the standard's, so it says nothing here.",
                 "Write it as a 'pattern' if it should be enforced.",
                 severity="warning",
+                edits=edits.offered(expansion.schemas.document, edits.removed, [pointer]),
             )
         return []
-    if name in formats.LOOSE:
+    if (
+        name in formats.LOOSE
+        and int(place.schema.get("maxLength", formats.LOOSE[name][0] + 1)) > formats.LOOSE[name][0]
+    ):
         expansion.report.approximated(
-            "format-loose", pointer, f"The format {name!r} at {pointer}: {formats.LOOSE[name]}.", "Add 'maxLength'."
+            "format-loose", pointer, f"The format {name!r} at {pointer}: {formats.LOOSE[name][1]}."
         )
     origin = expansion.origin(pointer)
     return [texts.relocated(formats.pattern(name), lambda _: origin)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import effort
 from engine.constraints.json_schema import combination, edits, shadows
-from engine.constraints.json_schema.document import child, repeated_names
+from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.expansion import TooManyPlacesError
 from engine.constraints.json_schema.goals import Goal
 from engine.constraints.json_schema.references import ANNOTATIONS, allows, draft_uri
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engine.constraints.json_schema.references import Place, Schemas
     from engine.constraints.json_schema.report import Report
     from engine.constraints.json_schema.writing import Writer
+    from engine.errors import Edit
 
 _WHITESPACE = {
     "optional": "none or one space may stand behind ',' and ':', and no other blank",
@@ -30,8 +31,7 @@ _WHITESPACE = {
 
 def tell(report: Report, writer: Writer, options: Options, *, empty: bool) -> None:
     """Add the findings on a schema that has been written; `empty` says that it came out as nothing."""
-    for finding in repeated_names(report.document):
-        report.add(finding)
+    _tell_repeated(report)
     _tell_draft(report, writer.expansion.schemas)
     _tell_empty(report, writer, whole=empty)
     _tell_defaults(report)
@@ -40,6 +40,21 @@ def tell(report: Report, writer: Writer, options: Options, *, empty: bool) -> No
         combination.tell_overlap(report, merged, "the schema has too many places for that")
     _tell_depths(report, writer)
     _tell_policies(report, writer, options)
+
+
+def _tell_repeated(report: Report) -> None:
+    """Tell of members whose name stands twice: JSON readers keep the last."""
+    document = report.document
+    for span in document.repeated:
+        name = repr((span.pointer or "").rpartition("/")[2])
+        report.told(
+            "duplicate-key",
+            span.pointer or "",
+            f"The name {name} stands twice in its object; only the last is used.",
+            "Remove one of the two.",
+            severity="warning",
+            edits=(edits.cut(document, span.start, span.stop, f"Remove the first {name}"),),
+        )
 
 
 def _tell_draft(report: Report, schemas: Schemas) -> None:
@@ -76,7 +91,20 @@ def _tell_depths(report: Report, writer: Writer) -> None:
             f"to {writer.any_depth} levels.",
             "Say what is allowed there; for objects without further members add '\"additionalProperties\": false'.",
             accepts="too little",
+            edits=_closed(report, list(writer.opened)),
         )
+
+
+def _closed(report: Report, pointers: list[str]) -> tuple[Edit, ...]:
+    """Return the change that allows no other members in some objects; none where one of them is no such object."""
+    document, changes = report.document, []
+    for pointer in pointers:
+        listed = document.keyword(pointer, "properties")
+        if listed is None or document.keyword(pointer, "additionalProperties"):
+            return ()
+        changes.append(edits.added(document, listed.removesuffix("/properties"), "additionalProperties", False))
+    many = f"{len(changes)} objects" if len(changes) > 1 else pointers[0].removesuffix("/type") or "the root"
+    return (edits.together(document, changes, f"Allow no other members in {many}"),)
 
 
 def _tell_empty(report: Report, writer: Writer, whole: bool) -> None:

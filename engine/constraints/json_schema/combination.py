@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.constraints.json_schema import edits
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, every, negated, some
 from engine.constraints.json_schema.report import InexactError
@@ -13,9 +14,11 @@ from engine.constraints.json_schema.values import TooManyShapesError, Values, an
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from engine.constraints.json_schema.document import Document
     from engine.constraints.json_schema.expansion import Expansion
     from engine.constraints.json_schema.references import Place
     from engine.constraints.json_schema.report import Report
+    from engine.errors import Edit
     from engine.pattern import Origin
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -43,21 +46,19 @@ def complement(expansion: Expansion, goal: Goal) -> Values:
     except InexactError as error:
         if expansion.report.exact:
             raise
-        expansion.report.approximated(
-            "not-dropped",
-            error.pointer or pointer,
-            f"What {pointer or 'the schema'} excludes can't be told exactly, so nothing is excluded. {error.what}",
-            "Say what is allowed instead.",
-        )
+        where, why = error.pointer or pointer, f"can't be told exactly, so nothing is excluded. {error.what}"
     except TooManyShapesError:
         if expansion.report.exact:
             raise InexactError(pointer, f"The complement of {pointer} has too many cases.") from None
-        expansion.report.approximated(
-            "not-dropped",
-            pointer,
-            f"What {pointer or 'the schema'} excludes has too many cases to be told apart, so nothing is excluded.",
-            "Say what is allowed instead.",
-        )
+        where, why = pointer, "has too many cases to be told apart, so nothing is excluded."
+    document = expansion.schemas.document
+    expansion.report.approximated(
+        "not-dropped",
+        where,
+        f"What {pointer or 'the schema'} excludes {why}",
+        "Say what is allowed instead.",
+        edits=edits.offered(document, edits.removed, [pointer] if pointer.endswith("/not") else []),
+    )
     return anything(origin)
 
 
@@ -128,7 +129,17 @@ def tell_overlap(report: Report, pointers: list[str], why: str) -> None:
         f"Alternatives at {first}{f' and {len(more)} more' if more else ''} that overlap are not told apart ({why}); "
         "values in several of them are accepted too.",
         "Give each alternative a property with a 'const' of its own.",
+        edits=_as_any_of(report.document, pointers),
     )
+
+
+def _as_any_of(document: Document, pointers: list[str]) -> tuple[Edit, ...]:
+    """Return the change after which alternatives may overlap, which is what is enforced."""
+    taken = [child(pointer.rpartition("/")[0], "anyOf") in document.keys for pointer in pointers]
+    if any(taken) or not all(pointer in document.keys for pointer in pointers):
+        return ()
+    changes = [edits.renamed(document, pointer, "anyOf") for pointer in pointers]
+    return (edits.together(document, changes, "Write 'anyOf' for 'oneOf'"),)
 
 
 def conditional(expansion: Expansion, place: Place) -> Iterator[Goal]:

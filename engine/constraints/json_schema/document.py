@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from engine.errors import ConfigError, Finding, PatternSyntaxError, Place, SizeError
+from engine.errors import ConfigError, PatternSyntaxError, Place, SizeError
 from engine.pattern import Origin
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -29,7 +29,7 @@ class Document:
         spans: span of the value at each pointer.
         keys: span of the member's name at each pointer of an object's member.
         pointers: pointer of each dict and list, by its identity.
-        repeated: pointers of members whose name stands twice in their object.
+        repeated: span of each member whose name stands in its object again, with its pointer.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Document:
     spans: dict[str, Origin] = field(default_factory=dict)
     keys: dict[str, Origin] = field(default_factory=dict)
     pointers: dict[int, str] = field(default_factory=dict)
-    repeated: list[str] = field(default_factory=list)
+    repeated: list[Origin] = field(default_factory=list)
 
     def origin(self, pointer: str) -> Origin:
         """Return the place of the value at a pointer, or of the nearest part around it that the text has."""
@@ -54,6 +54,11 @@ class Document:
         span = self.origin(pointer)
         start = self.keys[pointer].start if pointer in self.keys else span.start
         return Place(self.text, start, span.stop, pointer)
+
+    def keyword(self, pointer: str, name: str) -> str | None:
+        """Return the pointer of a keyword in the schema at a pointer, or of whose type it is; None without it."""
+        schema = re.sub(r"/type(/\d+)?$", "", pointer)
+        return child(schema, name) if child(schema, name) in self.keys else None
 
 
 def child(pointer: str, *names: object) -> str:
@@ -138,7 +143,8 @@ class _Reader:
             key, stop = _string(text, at)
             inner = child(pointer, key)
             if key in out:
-                self.document.repeated.append(inner)
+                earlier = self.document.keys[inner].start, self.document.spans[inner].stop
+                self.document.repeated.append(Origin(*earlier, inner))
             self.document.keys[inner] = Origin(at, stop, inner)
             out[key], at = self.value(self.blank(self.blank(stop) + 1), inner)
             at = self.after(at)
@@ -186,17 +192,3 @@ def _number(word: str, place: Place) -> int | Decimal:
             place,
         )
     return int(exact) if exact == exact.to_integral_value() else exact
-
-
-def repeated_names(document: Document) -> list[Finding]:
-    """Tell of members whose name stands twice: JSON readers keep the last."""
-    return [
-        Finding(
-            "duplicate-key",
-            "warning",
-            document.place(pointer),
-            f"The name {pointer.rpartition('/')[2]!r} stands twice in its object; only the last is used.",
-            fixes=("Remove one of the two.",),
-        )
-        for pointer in document.repeated
-    ]

@@ -37,15 +37,20 @@ def replaced(document: Document, pointer: str, value: Any) -> Edit:
 
 def removed(document: Document, pointer: str) -> Edit:
     """Take out the member or the item at a pointer, with the comma that would be too much."""
-    text, stop = document.text, document.spans[pointer].stop
     start = document.keys[pointer].start if pointer in document.keys else document.spans[pointer].start
+    return cut(document, start, document.spans[pointer].stop, f"Remove {pointer}")
+
+
+def cut(document: Document, start: int, stop: int, label: str) -> Edit:
+    """Take out a member or an item, with the comma that would be too much."""
+    text = document.text
     behind = re.compile(r"\s*,\s*").match(text, stop)
     if behind:
         stop = behind.end()
     else:
         before = text[:start].rstrip(_BLANK)
         start = len(before) - 1 if before.endswith(",") else start
-    return Edit(f"Remove {pointer}", start, stop, "")
+    return Edit(label, start, stop, "")
 
 
 def added(document: Document, pointer: str, name: str, value: Any) -> Edit:

@@ -67,10 +67,10 @@ FORMATS = {
 """The formats that are enforced."""
 
 LOOSE = {
-    "hostname": "the whole may be longer than 253 characters",
-    "email": "the part before the '@' may be longer than 64 characters",
+    "hostname": (253, "the whole may be longer than 253 characters"),
+    "email": (66, "the part before the '@' may be longer than 64 characters"),
 }
-"""What the languages above let through that the standard does not."""
+"""What the languages above let through that the standard does not, and the length up to which there is no such text."""
 
 STANDARD = frozenset(FORMATS) | {"idn-email", "idn-hostname", "iri", "iri-reference", "uri-template", "regex"}
 """The formats that the standard has."""

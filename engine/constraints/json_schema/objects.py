@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine import effort
-from engine.constraints.json_schema import spelling
+from engine.constraints.json_schema import edits, spelling
 from engine.constraints.json_schema.goals import FALSE, Goal, every
 from engine.constraints.json_schema.shapes import Field, Object
 from engine.pattern import EMPTY, Concat, Graph, Origin, Pattern
@@ -187,12 +187,16 @@ def _countable(writer: Writer, shape: Object) -> Object:
         most = None
     least = 0 if shape.least <= sum(field.required for field in shape.fields) else shape.least
     if max(least, most or 0) > COUNT_LIMIT:
-        pointer = shape.origin.pointer or ""
+        document = writer.expansion.schemas.document
+        name = "minProperties" if least > COUNT_LIMIT else "maxProperties"
+        keyword = document.keyword(shape.origin.pointer or "", name)
+        pointer = keyword or shape.origin.pointer or ""
         writer.expansion.report.approximated(
             "properties-too-many",
             pointer,
             f"The number of members at {pointer or 'the root'} is not enforced beyond {COUNT_LIMIT}.",
             f"Ask for at most {COUNT_LIMIT}.",
+            edits=edits.offered(document, edits.replaced, [keyword] if keyword else [], COUNT_LIMIT),
         )
         least, most = min(least, COUNT_LIMIT), most if most is not None and most <= COUNT_LIMIT else None
     return replace(shape, least=least, most=most)
