@@ -85,4 +85,4 @@ def test_c10_a_branch_of_a_schema_is_left_out_as_an_item_of_its_list() -> None:
     )
     for number, left in ((0, '{"anyOf": [{"const": "b"}]}'), (1, '{"anyOf": [{"const": "a"}]}')):
         place = Place(source, 11, 12, f"/anyOf/{number}/const")
-        assert _left_out(config, place) == [(f"Leave out #/anyOf/{number}", left)]
+        assert _left_out(config, place) == [(f"Leave out /anyOf/{number}", left)]

@@ -91,6 +91,21 @@ CONTRADICTIONS = [
     ("unsatisfiable", {"type": "integer", "minimum": 5, "maximum": 3}, "/type"),
     ("pattern-dialect", {"type": "string", "pattern": r"\Aa\Z"}, "/pattern"),
     ("pattern-dialect", {"patternProperties": {r"\Aa\Z": True}}, r"/patternProperties/\Aa\Z"),
+    ("unique-not-enforced", {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}, "/uniqueItems"),
+    ("items-too-many", {"type": ["array", "null"], "maxItems": 10**6, "items": {"type": "string"}}, "/maxItems"),
+    ("items-too-many", {"type": "array", "minItems": 10**30, "items": {"type": "string"}}, "/minItems"),
+    ("properties-too-many", {"minProperties": 1, "maxProperties": 100}, "/maxProperties"),
+    ("one-of-as-any-of", {"oneOf": [{"format": "iri"}, {"type": "string", "pattern": "a"}]}, "/oneOf"),
+    ("format-unknown", {"type": "string", "format": "phone"}, "/format"),
+    ("format-not-enforced", {"type": "string", "format": "iri"}, "/format"),
+    ("pattern-not-regular", {"type": "string", "pattern": r"^(a+)\1$"}, "/pattern"),
+    ("pattern-not-regular", {"patternProperties": {r"(a+)\1": True}}, r"/patternProperties/(a+)\1"),
+    ("pattern-too-large", {"type": "string", "pattern": "(a{900}b{900}){9}"}, "/pattern"),
+    ("multiple-too-fine", {"type": "number", "multipleOf": 0.123456789}, "/multipleOf"),
+    ("length-not-counted", {"type": "string", "format": "hostname", "maxLength": 253}, "/maxLength"),
+    ("not-dropped", {"type": "string", "not": {"pattern": r"^(a+)\1$"}}, "/not/pattern"),
+    ("any-depth", {"type": "object", "properties": {"a": {"type": "null"}}}, "/type"),
+    ("any-depth", {"properties": {"a": {"type": "object", "properties": {}}}, "type": "object"}, "/properties/a/type"),
     ("length-too-large", {"type": "string", "maxLength": 70_000}, "/maxLength"),
     ("shadowed", {"anyOf": [{"type": "string"}, {"type": "string", "maxLength": 3}]}, "/anyOf/1"),
     ("shadowed", {"anyOf": [{"enum": [1, "a"]}, {"const": True}, {"type": "integer"}, {"const": 4}]}, "/anyOf/3"),
@@ -106,6 +121,25 @@ def test_each_change_that_is_offered_mends_what_is_told(code, schema, pointer):
     assert finding.edits
     for edit in finding.edits:
         assert found(read(edit.apply(constraint.text)), code) == []
+
+
+def test_of_a_name_that_stands_twice_the_one_that_is_not_used_can_be_taken_out():
+    constraint = read('{"type": "string", "maxLength": 3, "type": "null"}')
+    (finding,) = found(constraint, "duplicate-key")
+    mended = read(finding.edits[0].apply(constraint.text))
+    assert found(mended, "duplicate-key") == []
+    assert mended.accepts("null")
+    assert not mended.accepts('"a"')
+
+
+def test_no_change_is_offered_where_the_place_says_nothing_of_it():
+    for schema in (
+        {"type": "object"},
+        {"properties": {"a": True}},
+        {"oneOf": [{"format": "iri"}, True], "anyOf": [True]},
+    ):
+        assert [f.edits for f in read(schema).findings if f.code in ("any-depth", "one-of-as-any-of")] != []
+        assert not any(f.edits for f in read(schema).findings if f.code in ("any-depth", "one-of-as-any-of"))
 
 
 @pytest.mark.parametrize(

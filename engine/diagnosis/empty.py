@@ -212,7 +212,7 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
     if config.kind in schema.KINDS:
         pointers = [place["pointer"] for place in finding.evidence.get("conflict", ())]
         return [
-            (f"Remove #{pointer}", {"source": schema.removed(source, pointer)}) for pointer in pointers[:MOST_REMEDIES]
+            (f"Remove {pointer}", {"source": schema.removed(source, pointer)}) for pointer in pointers[:MOST_REMEDIES]
         ]
     if config.kind != "regex":
         return []

@@ -85,7 +85,7 @@ def named(place: Place | None) -> str:
     if place is None:
         return "the constraint"
     if place.pointer is not None:
-        return f"#{place.pointer}"
+        return place.pointer or "the root"
     text = place.source[place.start : place.stop]
     return repr(text if len(text) <= 40 else f"{text[:30]}…{text[-8:]}")
 

@@ -85,7 +85,7 @@ def _left_out(config: Config, place: Place) -> list[tuple[str, str]]:
         return []
     if config.kind in schema.KINDS and place.pointer:
         parent = re.match(r"(.*/(?:anyOf|oneOf)/\d+)", place.pointer)
-        return [(f"Leave out #{parent[1]}", schema.removed(source, parent[1]))] if parent else []
+        return [(f"Leave out {parent[1]}", schema.removed(source, parent[1]))] if parent else []
     if config.kind != "regex":
         return []
     part, before, behind = source[place.start : place.stop], source[: place.start], source[place.stop :]

@@ -112,8 +112,11 @@ def _lengths(expansion: Expansion, place: Place) -> tuple[int, int | None]:
                 f"{keyword} {limit:,} at {pointer} is not enforced: counting more than {LENGTH_LIMIT:,} characters "
                 "takes too many states; "
                 + ("any length is accepted." if keyword == "maxLength" else f"{LENGTH_LIMIT:,} are asked for."),
-                f"Lower it to {LENGTH_LIMIT:,} or less, or remove it.",
-                edits=edits.offered(expansion.schemas.document, edits.replaced, [pointer], LENGTH_LIMIT),
+                f"Remove it, or lower it to {LENGTH_LIMIT:,} or less.",
+                edits=(
+                    *edits.offered(expansion.schemas.document, edits.removed, [pointer]),
+                    *edits.offered(expansion.schemas.document, edits.replaced, [pointer], LENGTH_LIMIT),
+                ),
             )
             least, most = (least, None) if keyword == "maxLength" else (LENGTH_LIMIT, most)
     return least, most
