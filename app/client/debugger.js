@@ -1,6 +1,6 @@
 // The debugger: owns the focus (run, step, phase, position, node, state) and redraws every panel from it. Moving the focus never calls Python.
 
-import {el, palette, clamp} from './draw.js';
+import {el, palette, clamp, measureZoom} from './draw.js';
 import {Run, spanOf} from './run.js';
 import {build} from './layout.js';
 import {commandOf} from './keys.js';
@@ -115,6 +115,7 @@ export function mount({element, props, server, watch, trigger}) {
   function draw(rested) {
     const run = active(), step = Math.min(focus.step, run.last), detail = run.detail(step);
     // Measured only when something else than the focus changed: reading a width in between would force a layout.
+    if (changed) measureZoom(root);
     if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against')};
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, node: focus.node, phase: focus.phase,
       state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};

@@ -80,9 +80,19 @@ export function shade(hex, strength) {
 // Canvases that are being exported, each with what writes down how it is drawn.
 export const recording = new Map();
 
+// How much larger than they are drawn the page shows its panels: the style sheet's to say, measured where widths are.
+let zoom = 1;
+export function measureZoom(root) { zoom = Number(getComputedStyle(root).getPropertyValue('--zoom')) || 1; }
+
+// Where an event is in a node's own pixels.
+export function place(event, node) {
+  const {left, top, width} = node.getBoundingClientRect(), shown = width / node.offsetWidth || 1;
+  return {x: (event.clientX - left) / shown, y: (event.clientY - top) / shown};
+}
+
 // Size a canvas for the screen's pixels and return its context in CSS pixels.
 export function prepare(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = (window.devicePixelRatio || 1) * zoom;
   const w = Math.max(1, Math.round(width * ratio)), h = Math.max(1, Math.round(height * ratio));
   if (canvas.width !== w || canvas.height !== h) {
     canvas.width = w;

@@ -1,6 +1,6 @@
 // Two runs: what was changed, where they part and why, the order of commits as a slope chart, the map of differences, how it ended.
 
-import {el, prepare, axis, number, visible, cut, alpha, niceStep} from '../draw.js';
+import {el, prepare, place, axis, number, visible, cut, alpha, niceStep} from '../draw.js';
 import {differs} from '../steps.js';
 import {ALIGNMENTS} from '../focus.js';
 import * as seeds from './seeds.js';
@@ -20,8 +20,8 @@ export function create(go, tip, server) {
 
   const find = event => {
     if (!now) return null;
-    const {left, top} = mapPlot.getBoundingClientRect();
-    return {position: x.at(event.clientX - left), step: Math.min(Math.max(0, Math.floor((event.clientY - top - 2) / rowH)), Math.max(now.a.last, now.b.last))};
+    const at = place(event, mapPlot);
+    return {position: x.at(at.x), step: Math.min(Math.max(0, Math.floor((at.y - 2) / rowH)), Math.max(now.a.last, now.b.last))};
   };
   map.addEventListener('click', event => { const found = find(event); if (found) go(found); });
   map.addEventListener('pointermove', event => {
@@ -49,7 +49,7 @@ export function create(go, tip, server) {
     changed.replaceChildren(el('b', {text: 'Changed: '}), pairs.join(', ') || (answer.changed.source ? 'the constraint' : 'nothing in the settings'), el('span', {class: 'ds-note', text: answer.shared_noise ? ' Both draw from the same noise.' : ' Different seeds: what differs may be chance.'}));
     why.replaceChildren(...parting(answer.divergence, a, b));
     tau.textContent = answer.tau === null ? 'Kendall’s τ needs two positions committed at different steps in both.' : `Kendall’s τ ${number(answer.tau)}: ${answer.tau > 0.99 ? 'the same order' : answer.tau > 0.3 ? 'mostly the same order' : answer.tau > -0.3 ? 'unrelated orders' : 'mostly the opposite order'}.`;
-    const [one, other] = answer.outcomes, said = (name, value) => value === null || value === undefined ? name === 'lost_at' ? 'never' : '–' : value === true ? '✓ yes' : value === false ? '✕ no' : number(value);
+    const [one, other] = answer.outcomes, said = (name, value) => value === null || value === undefined ? name === 'lost_at' ? 'never' : '–' : value === true ? '✓ yes' : value === false ? '✕ no' : Number.isInteger(value) ? `${value}` : number(value);
     table.replaceChildren(el('thead', {}, el('tr', {}, el('td'), el('th', {scope: 'col', text: 'A'}), el('th', {scope: 'col', text: 'B'}))),
       el('tbody', {}, ...Object.entries(NAMES).map(([name, text]) => el('tr', {}, el('th', {scope: 'row', text}), el('td', {text: said(name, one[name])}), el('td', {text: said(name, other[name])})))));
     texts.replaceChildren(...[['A', a, one], ['B', b, other]].map(([name, run, {text}]) => el('p', {}, el('span', {class: 'ds-badge', text: name}), ' ', ...marked(run, answer.different, text))));

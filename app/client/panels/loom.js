@@ -1,6 +1,6 @@
 // Step by position: how each position's numbers went until it was committed, and what was committed when.
 
-import {el, recording, prepare, axis, alpha, cividis, CIVIDIS_CSS, inkOn, hatch, ring, diamond, clamp, niceStep, niceTop, number, visible, cut} from '../draw.js';
+import {el, recording, prepare, place, axis, alpha, cividis, CIVIDIS_CSS, inkOn, hatch, ring, diamond, clamp, niceStep, niceTop, number, visible, cut} from '../draw.js';
 
 export const QUANTITIES = {
   mar: {name: 'Mar', what: 'constrained confidence of the drawn token', top: () => 1, of: (run, t, i) => run.at('confidence_mar', t, i)},
@@ -27,8 +27,8 @@ export function create(go, tip) {
     const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'img'}, base, span, column, row, cell, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
     const s = {name, base, row, column, cell, span, box, drawn: 0, key: '', geometry: null};
     const where = event => {
-      const {left, top} = box.getBoundingClientRect(), {x, rows} = {x: event.clientX - left, rows: event.clientY - top - s.top};
-      return {position: s.x.at(x), step: clamp(Math.floor(rows / s.rowH), 0, s.run.last)};
+      const {x, y} = place(event, box);
+      return {position: s.x.at(x), step: clamp(Math.floor((y - s.top) / s.rowH), 0, s.run.last)};
     };
     let dragging = false;
     base.addEventListener('pointerdown', event => { if (event.button !== 0 || !s.run) return; dragging = true; base.setPointerCapture(event.pointerId); go({...where(event), side: name}); });

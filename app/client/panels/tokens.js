@@ -52,11 +52,12 @@ export function create(go, point) {
       const state = masked ? rows.committed[i] && (view.phase === null || view.phase === 'commit') ? 'now' : 'masked' : 'fixed';
       const other = beside && beside.count && i < beside.length ? beside.text(beside.drawn(view.steps[s.name === 'a' ? 'b' : 'a'], i)) : null;
       const text = run.text(id), hidden = masked && !knowsTokens(view.phase);
+      const shown = hidden ? '▨' : run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
       const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : ''}|${hidden}|${span && span.start <= i && i < span.stop}`;
-      if (chip.token !== id || chip.flags !== flags) {
-        chip.token = id;
+      if (chip.shown !== shown || chip.flags !== flags) {
+        chip.shown = shown;
         chip.flags = flags;
-        chip.textContent = hidden ? '▨' : run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
+        chip.textContent = shown;
         chip.dataset.state = state;
         chip.classList.toggle('inside', Boolean(span && span.start <= i && i < span.stop));
         for (const name of ['rival', 'differs', 'special', 'here']) chip.classList.toggle(name, flags.split('|').includes(name));

@@ -1,6 +1,6 @@
 // The midpoint tree as an icicle over the same positions: a row is a level, a segment the span whose midpoint was drawn.
 
-import {el, prepare, hatch, axis, alpha, shade, number, probability} from '../draw.js';
+import {el, prepare, place, hatch, axis, alpha, shade, number, probability} from '../draw.js';
 import {spanOf, spansOf} from '../run.js';
 import {levelOf} from './phases.js';
 
@@ -12,8 +12,8 @@ export function create(go, tip) {
   let x, rowH, now;
 
   const find = event => {
-    const {left, top} = plot.getBoundingClientRect(), level = Math.floor((event.clientY - top - 2) / rowH), at = (event.clientX - left - x.left) / x.cell;
     if (!now) return null;
+    const on = place(event, plot), level = Math.floor((on.y - 2) / rowH), at = (on.x - x.left) / x.cell;
     for (let m = 1; m <= now.length; m++) {
       const span = spanOf(m, now.length);
       if (span.level === level && at >= span.start && at < span.stop) return {m, ...span};

@@ -1,6 +1,6 @@
 // The automaton unrolled over the boundaries: posterior of each state, what is live, and the path of the draw.
 
-import {el, prepare, axis, alpha, clamp, rgb, hatch, probability} from '../draw.js';
+import {el, prepare, place, axis, alpha, clamp, rgb, hatch, probability} from '../draw.js';
 import {spanOf, unpack} from '../run.js';
 
 const MOST_ROWS = 200;
@@ -35,8 +35,8 @@ export function create(go, tip, server) {
 
   const find = event => {
     if (!now) return null;
-    const {left, top: y} = plot.getBoundingClientRect(), row = Math.floor((event.clientY - y - top) / rowH);
-    return row >= 0 && row < rows.length ? {boundary: x.boundaryAt(event.clientX - left), state: rows[row]} : null;
+    const at = place(event, plot), row = Math.floor((at.y - top) / rowH);
+    return row >= 0 && row < rows.length ? {boundary: x.boundaryAt(at.x), state: rows[row]} : null;
   };
   canvas.addEventListener('click', event => {
     const found = find(event);
