@@ -28,7 +28,7 @@ STEPS_AT_ONCE = 256
 DRAWS = 1_000
 """Draws that a step's sampler is measured with, fewer where those would take longer than `MEASURED_MS`."""
 MEASURED_MS = 20_000.0
-SMALL_LENGTH, SMALL_STATES, SMALL_STEPS = 8, 10, 32
+SMALL_LENGTH, SMALL_STATES, SMALL_STEPS = 16, 10, 32
 """Runs up to this size are shown with all arrows of their trellis."""
 MOST_SEEDS = 100
 _measuring = threading.Lock()
@@ -226,8 +226,8 @@ def get_messages(asked: object) -> Answer:
         steps = [
             {
                 "weight": np.exp(step.log_label_mass[:, label]).tolist(),
-                "forward": np.exp(step.log_forward).tolist(),
-                "backward": np.exp(step.log_backward).tolist(),
+                "forward": np.exp(step.fronts[0]).tolist(),
+                "backward": np.exp(step.fronts[1]).tolist(),
                 "posterior": step.posterior.tolist(),
             }
             for step in found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import oracle
 import pytest
@@ -33,6 +35,28 @@ def test_a_recorded_step_gives_back_its_log_partition_and_posterior(case: tuple[
     beliefs, truth = case
     assert beliefs.log_partition == pytest.approx(truth.log_partition, abs=1e-9)
     np.testing.assert_allclose(beliefs.posterior, truth.states(beliefs.automaton), atol=1e-9)
+
+
+@given(cases())
+def test_the_fronts_are_the_sums_over_all_beginnings_and_all_endings(case: tuple[Beliefs, oracle.Oracle]) -> None:
+    beliefs, truth = case
+    automaton, length = beliefs.automaton, truth.log_p.shape[0]
+    forward, backward = (np.zeros((length + 1, automaton.states)) for _ in range(2))
+    for boundary in range(length + 1):
+        for start in range(automaton.states):
+            for x in itertools.product(range(VOCAB), repeat=boundary):
+                state = start
+                for v in x:
+                    state = automaton.move(state, v) if state >= 0 else state
+                if state < 0:
+                    continue
+                at = np.arange(boundary)
+                if start == automaton.start:
+                    forward[boundary, state] += np.exp(truth.log_p[at, list(x)].sum())
+                if automaton.accepting[state]:
+                    backward[length - boundary, start] += np.exp(truth.log_p[length - boundary + at, list(x)].sum())
+    for found, expected in zip(beliefs.fronts, (forward, backward), strict=True):
+        np.testing.assert_allclose(np.exp(found), expected, rtol=1e-9, atol=1e-300)
 
 
 @given(cases())

@@ -58,17 +58,31 @@ class Beliefs:
     @cached_property
     def log_backward(self) -> np.ndarray:
         """float64 `[boundaries states]`: log mass of the accepted completions from each state, `-inf` if not live."""
-        return self._dense(*self._completions[2:])
+        return self._dense(*self._completions)
 
     @cached_property
     def log_forward(self) -> np.ndarray:
         """float64 `[boundaries states]`: log mass of all ways from the start; `-inf` where not live."""
-        return self._dense(*sweeps.forward(self.automaton.edges.into, *self.live, *self._labels))
+        return self._dense(*self.live, *sweeps.forward(self.automaton.edges.into, *self.live, *self._labels))
 
-    def _dense(self, mass: np.ndarray, exponent: np.ndarray) -> np.ndarray:
-        live_ptr, live = self.live
-        out = np.full((live_ptr.size - 1, self.automaton.states), -np.inf)
-        out[np.repeat(np.arange(live_ptr.size - 1), np.diff(live_ptr)), live] = to_log(mass, exponent)
+    @cached_property
+    def fronts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both messages of every state, live or not, float64 `[boundaries states]`, `-inf` where there is no way.
+
+        The first is the log mass of all ways from the start to a state, the second that of all ways from it to
+        acceptance. A state is live where it has both; where nothing is accepted, none has.
+        """
+        automaton, edges = self.automaton, self.automaton.edges
+        boundaries, states = self.log_class_mass.shape[0] + 1, automaton.states
+        ptr, reached = sweeps.reached(edges.out, automaton.start, self._labels[0])
+        forward = sweeps.forward(edges.into, ptr, reached, *self._labels)
+        every_ptr, every = np.arange(boundaries + 1) * states, np.tile(np.arange(states, dtype=np.int32), boundaries)
+        backward = sweeps.backward(edges.out, automaton.accepting, every_ptr, every, *self._labels)
+        return self._dense(ptr, reached, *forward), self._dense(*backward)
+
+    def _dense(self, ptr: np.ndarray, states: np.ndarray, mass: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+        out = np.full((ptr.size - 1, self.automaton.states), -np.inf)
+        out[np.repeat(np.arange(ptr.size - 1), np.diff(ptr)), states] = to_log(mass, exponent)
         return out
 
     @property
