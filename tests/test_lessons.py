@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app import endpoints as app_endpoints
 from app import sessions
 from app.lessons import endpoints, recipes, scenes, seeds, texts
 from engine.errors import ConfigError, InputError
@@ -73,13 +74,31 @@ def test_the_first_character_decides_what_is_left_of_the_second(p: float) -> Non
     assert found["after dot"] == 0.0, "impossible, not improbable"
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("length", [1, 2, 4, 8, 16])
 def test_messages_multiply_to_the_same_z_at_every_boundary(length: int) -> None:
-    found = numbers("meet", p=0.9, length=length)
+    found = numbers("meet", p=0.9, length=length, certain="")
     for boundary in range(length + 1):
         assert found[f"sum {boundary}"] == pytest.approx(found["z"], rel=1e-6)
     if length <= 4:
         assert found["log z"] == pytest.approx(enumerated(scenes.reals(0.9, length)).log_partition, abs=1e-6)
+
+
+@pytest.mark.parametrize(("certain", "length", "z"), [("last", 1, 0.0), ("ends", 8, 0.0), ("last", 2, 0.1)])
+def test_certain_dots_leave_what_the_rule_leaves_and_the_fronts_miss_where_that_is_nothing(
+    certain: str, length: int, z: float
+) -> None:
+    scene = scenes.meet({"p": 0.9, "length": length, "certain": certain})
+    assert scene.numbers["z"] == pytest.approx(z, abs=1e-6)
+    assert ("Z is 0" in scene.said) == (z == 0)
+    messages = app_endpoints.get_messages({"run": scene.runs[0]})["steps"][0]
+    forward, backward = np.asarray(messages["forward"]), np.asarray(messages["backward"])
+    assert ((forward * backward).sum(axis=1) > 0).all() == (z > 0)
+    assert forward[0].any(), "the start is reached"
+    assert backward[-1].any(), "acceptance is"
+    if certain == "ends":
+        # A dot, then digits: the draws come as far as the second dot, which they cannot write.
+        assert np.flatnonzero(forward.any(axis=1)).tolist() == list(range(length))
+        assert np.flatnonzero(backward.any(axis=1)).tolist() == list(range(1, length + 1))
 
 
 @pytest.mark.parametrize("length", [8, 64, 256])
@@ -160,6 +179,25 @@ def test_a_word_of_the_glossary_is_one_line_and_some_lesson_links_it() -> None:
         assert word in linked, word
 
 
+@pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS.keys())
+def test_every_word_of_the_glossary_is_linked_where_a_lesson_first_uses_it_and_nowhere_else(
+    lesson: texts.Lesson,
+) -> None:
+    parts = [lesson.text, lesson.bet.get("question", ""), lesson.reveal, lesson.again]
+    # Code and the names of numbers are no prose.
+    prose = re.sub(r"`[^`]*`|\{[^}]*\}", "", "\n".join(parts))
+    links = re.findall(r"\[\[([^\]|]*)\|([^\]]*)\]\]", prose)
+    words = [word for word, _ in links]
+    assert len(words) == len(set(words)), "a word is linked once"
+    rest = re.sub(r"\[\[[^\]]*\]\]", lambda link: "#" * len(link[0]), prose)
+    for word in texts.glossary():
+        forms = {word, f"{word}s", re.sub("y$", "ies", word), *(shown for of, shown in links if of == word)}
+        plain = re.search(rf"\b(?:{'|'.join(map(re.escape, forms))})\b", rest, 0 if word in ("Mf", "Mar") else re.I)
+        if plain:
+            assert word in words, f"{word!r} is not linked: …{prose[max(0, plain.start() - 40) : plain.end()]}"
+            assert prose.index(f"[[{word}|") < plain.start(), word
+
+
 @pytest.mark.parametrize(
     ("lesson", "controls", "said"),
     [
@@ -218,6 +256,26 @@ def test_a_puzzle_is_solved_when_the_diagnosis_falls_silent(
         assert not after["solved"], "an alternative that no token writes is still a gap"
         return
     assert after == {**after, "solved": True, "findings": [], "accepted": True, "kept": True}
+
+
+@pytest.mark.parametrize("name", ["A", "B", "C"])
+def test_what_a_puzzle_shows_to_whoever_skips_solves_it(name: str) -> None:
+    lesson = LESSONS[name]
+    assert endpoints.get_scene({"lesson": name, "controls": lesson.solution})["check"]["solved"]
+    assert lesson.solution.keys() <= lesson.settings.keys()
+    assert lesson.reveal
+
+
+def test_the_terms_that_the_last_bet_is_summed_from_are_those_of_its_table() -> None:
+    lesson = LESSONS["own"]
+    z = endpoints.get_scene({"lesson": "own"})["bet"]["z"]
+    terms = dict(re.findall(r"`([abc]{3})` \(([.\d × ]+)", lesson.reveal))
+    rows = [[float(p) for p in line.split(",")] for line in lesson.settings["table"].splitlines()[1:]]
+    chances = {text: math.prod(rows[i]["abc".index(c)] for i, c in enumerate(text)) for text in terms}
+    for text, factors in terms.items():
+        assert math.prod(map(float, factors.split("×"))) == pytest.approx(chances[text])
+    assert sorted(terms) == ["aab", "abb", "bbb"]
+    assert 0.1 + sum(chances.values()) == pytest.approx(z)
 
 
 @pytest.mark.parametrize(

@@ -190,20 +190,26 @@ def pinned(p: float, first: str) -> Config:
 
 
 def meet(controls: Mapping[str, Any]) -> Scene:
-    """Show both messages and their product at every boundary."""
+    """Show both messages and their product at every boundary, or how they miss where certain dots leave nothing."""
     from engine.diagnosis import beliefs
 
-    p, length = _chance(controls), _among(controls, "length", (1, 2, 3, 4, 8))
-    shown = reals(p, length)
+    p, length = _chance(controls), _among(controls, "length", (1, 2, 4, 8, 16))
+    certain = {"": (), "last": (length - 1,), "ends": (0, length - 1)}[
+        _among(controls, "certain", ("", "last", "ends"))
+    ]
+    model = recipes.typed(SYMBOLS, [row(1.0 if i in certain else p) for i in range(length)])
+    shown = recipes.config(REALS, model, length, sampler="independent")
     trace = recorded(shown)
     found = beliefs.of_step(trace, trace.steps[0])
     sums = np.exp(found.log_forward + found.log_backward).sum(axis=1)
     inner = {f"sum {b}": float(sums[b]) for b in range(length + 1)}
-    z = partition(shown)
+    log_z = float(trace.steps[0].log_partition)
+    z = math.exp(log_z)
     same, grows = np.allclose(sums, z, rtol=1e-5), sums[-1] > sums[0]
     trend = "It stays the same" if same else "It grows" if grows else "It shrinks"
-    known = {"p": p, "length": length, "z": z, "log z": math.log(z), "trend": trend}
-    return Scene((recipes.write(shown),), {**known, **inner})
+    known = {"p": p, "length": length, "z": z, "log z": log_z, "trend": trend}
+    said = "" if z else "Z is 0: no text is left, and the fronts miss each other. Can you see where?"
+    return Scene((recipes.write(shown),), {**known, **inner}, said)
 
 
 def midpoints(controls: Mapping[str, Any]) -> Scene:

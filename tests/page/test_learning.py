@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import Debugger
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from test_accessibility import RULES
 
 from app.lessons import endpoints, texts
@@ -20,6 +20,7 @@ pytestmark = [
 ]
 
 LESSONS = texts.lessons()
+SERIOUS = ("serious", "critical")
 # What was revealed when a guess was kept: the page's own store, watched.
 WATCH = """(() => {
   const keep = Storage.prototype.setItem;
@@ -138,35 +139,66 @@ def test_a_link_to_no_lesson_says_so_and_offers_those_there_are(learner: Learner
     expect(page.locator('.ds[data-lesson="1"]')).to_have_count(1)
 
 
-def test_the_keyboard_alone_turns_lessons_bets_and_leaves(browser: Browser, url: str) -> None:
+def tab_to(page: Page, what: str) -> None:
+    """Press Tab until an element that matches has the focus."""
+    for _ in range(60):
+        if page.evaluate("what => document.activeElement.matches(what)", what):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the keyboard never comes to {what}")
+
+
+def test_the_keyboard_alone_goes_through_every_step_bets_moves_and_leaves(browser: Browser, url: str) -> None:
     context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     learner = Learner(context.new_page(), url)
     page = learner.learn("1").page
-    expect(page.locator(".ds-lesson-title")).to_be_focused()
-    learner.press(".")
-    expect(page.locator('.ds[data-lesson="2"]')).to_have_count(1)
-    page.keyboard.press("Tab")
-    for _ in range(40):
-        if page.evaluate("document.activeElement.name === 'ds-guess'"):
-            break
-        page.keyboard.press("Tab")
-    page.keyboard.type("50")
-    page.keyboard.press("Enter")
-    expect(page.locator(".ds-bet-verdict")).to_contain_text("You said 50 %; it is 81.0 %")
-    learner.blur()
+    for number, lesson in enumerate(LESSONS):
+        expect(page.locator(f'.ds[data-ready-for="{lesson.name}"]')).to_have_count(1)
+        expect(page.locator(".ds-lesson-title")).to_be_focused()
+        if lesson.controls:
+            tab_to(page, ".ds-controls-box input, .ds-controls-box textarea")
+        if lesson.bet:
+            tab_to(page, "[name=ds-guess]")
+            page.keyboard.type(" " if lesson.bet["kind"] == "choice" else "7")
+        else:
+            tab_to(page, ".ds-bet button")
+        page.keyboard.press("Enter")
+        expect(page.locator(".ds-reveal")).to_be_visible()
+        expect(page.locator(f'.ds[data-ready-for="{lesson.name}"]')).to_have_count(1)
+        if "steps" in lesson.panels:
+            learner.blur()
+            learner.press("ArrowRight")
+            learner.wait("step", "1")
+        learner.blur()
+        learner.press(".")
+        assert page.evaluate("document.getAnimations().filter(a => a.playState === 'running').length") == 0
+        if number:
+            expect(page.locator(f'.ds-lesson-steps a.done:text-is("{lesson.name}")')).to_have_count(1)
     learner.press(",")
-    expect(page.locator('.ds[data-lesson="1"]')).to_have_count(1)
+    expect(page.locator('.ds[data-lesson="C"]')).to_have_count(1)
     page.go_back()
-    expect(page.locator('.ds[data-lesson="2"]')).to_have_count(1)
+    expect(page.locator('.ds[data-lesson="own"]')).to_have_count(1)
     expect(page.locator(".ds-reveal")).to_be_visible()  # the bet is kept
-    assert page.evaluate("document.getAnimations().filter(a => a.playState === 'running').length") == 0
     learner.blur()
     learner.press("l")
     expect(page.locator(".ds.learning")).to_have_count(0)
-    expect(page.locator(".ds-bar")).to_be_visible()
+    expect(page.locator("div.ds-bar")).to_be_visible()
     assert "lesson" not in page.url
     assert not learner.errors
     context.close()
+
+
+def test_a_guess_is_told_how_far_it_was_from_the_truth(learner: Learner) -> None:
+    page = learner.learn("2").page
+    page.evaluate("localStorage.removeItem('denoiscope-lessons')")
+    page.reload()
+    learner.learn("2")
+    page.fill(".ds-bet input", "many")
+    page.click(".ds-bet .primary")
+    expect(page.locator(".ds-bet-error")).to_contain_text("“many” is no guess here")
+    page.fill(".ds-bet input", "50")
+    page.click(".ds-bet .primary")
+    expect(page.locator(".ds-bet-verdict")).to_contain_text("You said 50 %; it is 81.0 %")
 
 
 def test_a_puzzle_turns_green_by_the_debugger_s_own_check(learner: Learner) -> None:
@@ -176,6 +208,32 @@ def test_a_puzzle_turns_green_by_the_debugger_s_own_check(learner: Learner) -> N
     expect(page.locator(".ds-solving[data-solved=true]")).to_contain_text("nothing to say")
     expect(page.locator(".ds-canvas [data-accepted=true]")).to_be_visible()
     expect(page.locator(".ds-lesson-steps a.done", has_text="A")).to_have_count(1)
+
+
+@pytest.mark.parametrize("lesson", [lesson for lesson in LESSONS if lesson.solution], ids=lambda lesson: lesson.name)
+def test_whoever_skips_a_puzzle_is_shown_what_turns_it_green(learner: Learner, lesson: texts.Lesson) -> None:
+    page = learner.learn(lesson.name).page
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator(".ds-solving[data-solved=false]")).to_be_visible()
+    expect(page.locator(".ds-reveal")).to_be_hidden()
+    page.get_by_role("button", name="Skip, show me").click()
+    expect(page.locator(".ds-solving[data-solved=true]")).to_be_visible()
+    expect(page.locator(".ds-reveal")).to_be_visible()
+    for name, value in lesson.solution.items():
+        expect(page.locator(f"#ds-control-{name}")).to_have_value(str(value))
+
+
+def test_every_step_can_be_skipped_and_seen_again_with_numbers(learner: Learner) -> None:
+    page = learner.page
+    page.goto("about:blank")
+    page.goto(f"{learner.url}/#lesson=1")
+    page.evaluate("localStorage.removeItem('denoiscope-lessons')")
+    page.reload()
+    for lesson in LESSONS:
+        learner.learn(lesson.name)
+        expect(page.get_by_role("button", name="Skip, show me")).to_be_visible()
+        page.get_by_text("Again with numbers", exact=True).click()
+        expect(page.locator(".ds-again p").first).to_be_visible()
 
 
 def test_an_own_mean_field_is_normalised_in_place_and_its_link_holds_it(learner: Learner) -> None:
@@ -211,29 +269,119 @@ def test_a_word_leads_to_the_glossary_and_back(learner: Learner) -> None:
     expect(page.locator('.ds[data-lesson="2"]')).to_have_count(1)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
-def test_every_lesson_fits_and_axe_finds_nothing_serious(browser: Browser, url: str, scheme: Any, width: int) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+# What is shown of a formula; where it is cut off, or drawn as nothing.
+FORMULA = """() => [...document.querySelectorAll('.ds-formula')].map(box => {
+  const math = box.querySelector('math').getBoundingClientRect(), cell = box.getBoundingClientRect();
+  return math.height > 12 && math.width > 60 && math.right <= cell.right + 1 && box.scrollWidth <= box.clientWidth;
+})"""
+# axe-core's rules that another theme or another width can break.
+THEMED = ["color-contrast", "target-size", "scrollable-region-focusable"]
+MOVING = "document.getAnimations().filter(a => a.playState === 'running').length"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "large"),
+    [("light", 1440, False), ("dark", 390, False), ("dark", 1440, True), ("light", 390, True)],
+)
+def test_every_step_fits_holds_still_and_axe_finds_nothing_serious(
+    browser: Browser, url: str, scheme: Any, width: int, large: bool
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
+    )
     learner = Learner(context.new_page(), url)
-    axe = Axe()
-    names = [*(lesson.name for lesson in LESSONS), "glossary"]
-    for number, name in enumerate(names):
+    page, axe = learner.page, Axe()
+    if large:
+        learner.learn("1").page.get_by_role("button", name="Large type").click()
+    for name in [*(lesson.name for lesson in LESSONS), "glossary"]:
         if name == "glossary":
-            learner.page.evaluate("location.hash = 'lesson=glossary'")
-            expect(learner.page.locator(".ds-words")).to_be_visible()
+            page.evaluate("location.hash = 'lesson=glossary'")
+            expect(page.locator(".ds-words")).to_be_visible()
         else:
             learner.learn(name)
-            skip = learner.page.get_by_role("button", name="Skip, show me")
-            if skip.count():
-                skip.click()
-        wide = learner.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            page.get_by_role("button", name="Skip, show me").click()
+            expect(page.locator(".ds-reveal")).to_be_visible()
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"lesson {name} is wider than the screen by {wide} px"
-        if number % 2 == (scheme == "dark"):
-            continue  # each lesson is looked at in one of the two
-        found = axe.run(learner.page, context="[data-ready]", options=RULES).response["violations"]
-        bad = [
-            f"{v['id']}: {n['html'][:160]}" for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]
-        ]
-        assert bad == [], name
+        assert all(page.evaluate(FORMULA)), f"the formula of lesson {name}"
+        assert page.evaluate(MOVING) == 0, name
+        if not large:
+            rules = RULES if scheme == "light" else {"runOnly": THEMED}
+            found = axe.run(page, context="[data-ready]", options=rules).response["violations"]
+            bad = [(v["id"], n["html"][:160]) for v in found if v["impact"] in SERIOUS for n in v["nodes"]]
+            assert bad == [], name
     assert not learner.errors
     context.close()
+
+
+def test_in_large_type_canvases_grow_with_the_text_stay_sharp_and_find_the_pointer(browser: Browser, url: str) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    learner = Learner(context.new_page(), url)
+    page = learner.learn("7").page
+    measure = """() => Object.fromEntries(['map', 'trellis'].map(name => {
+      const canvas = document.querySelector(`.ds-${name} canvas`), box = canvas.getBoundingClientRect();
+      return [name, {height: box.height, shown: box.height / parseFloat(canvas.style.height), sharp: canvas.height / box.height}];
+    }))"""
+    before = page.evaluate(measure)
+    page.get_by_role("button", name="Large type").click()
+    page.wait_for_function("() => document.querySelector('.ds-map canvas').getBoundingClientRect().height > 300")
+    for name, after in page.evaluate(measure).items():
+        # What is written at 11 px is shown at more than 15, and the rows around it grow as much.
+        assert after["shown"] == pytest.approx(1.4, rel=0.01)
+        assert after["height"] == pytest.approx(1.4 * before[name]["height"], rel=0.02), name
+        assert after["sharp"] == pytest.approx(1.0, rel=0.01), name
+    canvas = page.locator(".ds-map canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    canvas.click(position={"x": 0.7 * box["width"], "y": 0.5 * box["height"]})
+    cell = page.locator(".ds-map .ds-cell-mark")
+    expect(cell).to_be_visible()
+    page.wait_for_timeout(100)
+    mark = cell.bounding_box()
+    assert mark is not None
+    for at, size, share in (("x", "width", 0.7), ("y", "height", 0.5)):
+        assert mark[at] - 4 <= box[at] + share * box[size] <= mark[at] + mark[size] + 4
+    assert not learner.errors
+    context.close()
+
+
+def test_the_sweep_shows_a_message_as_far_as_it_has_come(learner: Learner) -> None:
+    page = learner.learn("5").page
+    page.get_by_role("button", name="α forward").click()
+    values = page.locator(".ds-weights .ds-message-value")
+    page.locator(".ds-sweep input").fill("1")
+    expect(values.filter(has_text="·")).to_have_count(2)
+    page.locator(".ds-sweep input").fill("2")
+    expect(values.filter(has_text="·")).to_have_count(0)
+    page.get_by_role("button", name="boundary 2, state 3").press("Enter")
+    said = page.locator(".ds-weights .ds-note[role=status]")
+    expect(said).to_have_text("State 3 at boundary 2: α = α(1) 0.900 × 0.100 + α(2) 0.100 × 0.900 = 0.180.")
+
+
+def test_fronts_that_miss_are_drawn_apart_with_the_gap_between_them(learner: Learner) -> None:
+    page = learner.learn("5", "&length=4&certain=ends").page
+    gap = page.locator(".ds-gap")
+    expect(gap).to_have_attribute("data-reached", "3")
+    expect(gap).to_have_attribute("data-needed", "1")
+    expect(page.locator(".ds-state.live")).to_have_count(0)
+    expect(page.locator(".ds-state.ahead")).to_have_count(4)
+    said = page.locator(".ds-weights .ds-note[role=status]")
+    expect(said).to_contain_text("come as far as boundary 3, in state 3")
+    expect(said).to_contain_text("would need state 2. No state has both")
+
+
+def test_a_damaged_link_to_an_own_table_is_said_in_place(learner: Learner) -> None:
+    page = learner.page
+    page.evaluate("location.hash = 'lesson=own&table=a%2Cb%0A1%2C'")
+    expect(page.locator('.ds[data-ready-for="own"]')).to_have_count(1)
+    expect(page.locator(".ds-said.wrong")).to_be_visible()
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator(".ds-said.wrong")).to_have_count(0)
+    expect(page.locator(".ds-canvas [data-accepted=true]")).to_be_visible()
+
+
+def test_tokens_of_another_vocabulary_replace_those_that_stood_with_the_same_number(learner: Learner) -> None:
+    learner.learn("8")
+    page = learner.learn("own").page
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator(".ds-value")).to_have_text("".join(page.locator(".ds-token[data-i]").all_inner_texts()))

@@ -11,7 +11,7 @@ const SETTLE_MS = 350;   // until what is slower than the eye, a thousand draws,
 export function create(page) {
   const {root, layout, server, parts, go, trigger} = page;
   const head = el('header', {class: 'ds-lesson-head'}), text = el('article', {class: 'ds-lesson'}), more = el('div', {class: 'ds-lesson more'}), verdict = el('section', {class: 'ds-lesson ds-solving', role: 'status', 'aria-label': 'The check', hidden: true});
-  let book = null, lesson = null, settings = {}, fields = [], bet = null, asking = false, again = false, settle = 0, about = null;
+  let book = null, lesson = null, settings = {}, fields = [], bet = null, way = null, asking = false, again = false, settle = 0, about = null;
 
   const link = name => `#lesson=${encodeURIComponent(name)}`;
   const word = (term, shown) => el('a', {class: 'ds-term', href: `#lesson=glossary&word=${encodeURIComponent(term)}`, title: book.glossary[term] ?? '', text: shown});
@@ -81,19 +81,10 @@ export function create(page) {
     const numbers = el('details', {class: 'ds-again'}, el('summary', {text: 'Again with numbers'}), ...paragraphs(lesson.again, word));
     const table = lesson.bars.rows ? [bars(lesson.bars)] : [], after = lesson.bars.after;
     bet = lesson.bet.question ? bets.create(lesson, word, settled, after ? table : []) : null;
-    more.replaceChildren(...after ? [] : table, ...lesson.formula ? [el('div', {class: 'ds-formula', tabindex: 0, role: 'group', 'aria-label': 'Formula'}, formula(lesson.formula))] : [], ...bet ? [bet.element] : [], ...lesson.again ? [numbers] : [], turning());
-    firstUse();
+    way = Object.keys(lesson.solution).length ? wayOut() : null;
+    more.replaceChildren(...after ? [] : table, ...lesson.formula ? [el('div', {class: 'ds-formula', tabindex: 0, role: 'group', 'aria-label': 'Formula'}, formula(lesson.formula))] : [], ...bet ? [bet.element] : [], ...way ? [way.element] : [], ...lesson.again ? [numbers] : [], turning());
     title.focus({preventScroll: true});
     scrollTo({top: 0});
-  }
-
-  // A word is a link where it is first used on the page, and plain after that.
-  function firstUse() {
-    const seen = new Set();
-    for (const a of [...text.querySelectorAll('.ds-term'), ...more.querySelectorAll('.ds-term')]) {
-      const name = a.getAttribute('href');
-      if (seen.has(name)) a.replaceWith(a.textContent); else seen.add(name);
-    }
   }
 
   async function copy({target}) {
@@ -102,7 +93,18 @@ export function create(page) {
   }
 
   function restart() {
-    settings = Object.fromEntries(lesson.controls.map(control => [control.name, control.value]));
+    move(Object.fromEntries(lesson.controls.map(control => [control.name, control.value])));
+  }
+
+  // What a puzzle has for whoever skips it: one way to solve it, set at the controls, and why it is one.
+  function wayOut() {
+    const skip = el('button', {type: 'button', class: 'ds-link-button', text: 'Skip, show me', onclick: () => move(lesson.solution)}), why = el('div', {class: 'ds-reveal', role: 'status', hidden: true}, ...paragraphs(lesson.reveal, word));
+    return {element: el('section', {class: 'ds-bet', 'aria-label': 'The way out'}, skip, why), solved(is) { skip.hidden = is; why.hidden = !is; }};
+  }
+
+  // Put controls somewhere, and show what is there.
+  function move(change) {
+    settings = {...settings, ...change};
     fields.forEach((field, k) => field.set(settings[lesson.controls[k].name]));
     address('replaceState');
     ask();
@@ -114,11 +116,8 @@ export function create(page) {
   function settled() {
     revealed();
     const change = {...lesson.bet.at, ...lesson.bet.shows};
-    settings = {...settings, ...change};
-    fields.forEach((field, k) => field.set(settings[lesson.controls[k].name]));
     heading(lesson.name);
-    address('replaceState');
-    if (Object.keys(change).length || lesson.bet.alone) ask();
+    if (Object.keys(change).length || lesson.bet.alone) move(change);
     bet.reveal.scrollIntoView({block: 'nearest'});
   }
 
@@ -170,8 +169,9 @@ export function create(page) {
     verdict.dataset.solved = solved;
     verdict.replaceChildren(el('h3', {text: solved ? '✓ The check has nothing to say' : 'The check says'}), el('ul', {class: 'ds-findings'},
       ...findings.map(({severity, message, frame, fixes}) => item(severity, SIGNS[severity], message, ...frame ? [el('pre', {text: frame, tabindex: 0})] : [], ...fixes.length ? [el('details', {}, el('summary', {text: 'A hint'}), ...fixes.map(text => el('p', {text})))] : [])),
-      ...kept ? [] : [item('error', '✕ lost', 'The constraint no longer accepts what it is for: ', ...keeps.flatMap((text, k) => [k ? ' or ' : '', el('code', {text})]), '.')],
+      ...kept ? [] : [item('error', '✕ lost', 'The constraint does not accept what it is for: ', ...keeps.flatMap((text, k) => [k ? ' or ' : '', el('code', {text})]), '.')],
       ...accepted === false ? [item('error', '✕ not accepted', 'The run ended in a text that the constraint does not accept.')] : []));
+    way?.solved(solved);
     if (solved && !store.isDone(lesson.name)) { store.finish(lesson.name); heading(lesson.name); }
   }
 
@@ -207,7 +207,8 @@ export function create(page) {
   const neighbour = by => book.lessons[book.lessons.indexOf(lesson) + by];
   function turning() {
     const button = (by, label) => { const to = neighbour(by); return to ? [el('a', {class: `ds-turn ${by > 0 ? 'on' : 'back'}`, href: link(to.name)}, el('span', {text: label}), el('b', {text: to.title}))] : []; };
-    return el('nav', {class: 'ds-turns', 'aria-label': 'Neighbouring lessons'}, ...button(-1, '← Back ( , )'), ...button(1, 'Next ( . ) →'));
+    const last = neighbour(1) ? [] : [el('button', {type: 'button', class: 'ds-turn on', onclick: leave}, el('span', {text: 'To the debugger ( l ) →'}), el('b', {text: 'Now with your own schema'}))];
+    return el('nav', {class: 'ds-turns', 'aria-label': 'Neighbouring lessons'}, ...button(-1, '← Back ( , )'), ...button(1, 'Next ( . ) →'), ...last);
   }
   function turn(by) {
     if (!lesson) return;
@@ -217,7 +218,7 @@ export function create(page) {
   }
 
   function plain(title, ...content) {
-    lesson = bet = null;
+    lesson = bet = way = null;
     verdict.hidden = true;
     root.dataset.lesson = 'plain';
     panels([]);
