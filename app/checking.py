@@ -16,8 +16,7 @@ from app import form, loading, running
 from app.endpoints import message
 from engine import constraints
 from engine.errors import ConfigError, InputError
-from viz import automaton as graph
-from viz import payload
+from viz import automaton, graph, payload
 
 if TYPE_CHECKING:
     from engine.constraints import Constraint
@@ -166,7 +165,7 @@ def get_reading(asked: object) -> Answer:
         return {
             **payload.plain(reading.plain()),
             "spans": [[place.start, place.stop] for place in reading.expected_places],
-            "graph": payload.drawn(graph.of_bytes(constraint.automaton), state),
+            "graph": payload.drawn(automaton.near(graph.of_bytes(constraint.automaton), state)),
         }
     except InputError as error:
         return {"error": "mistake", **message(error)}

@@ -6,6 +6,7 @@ These are public endpoints: whatever comes in is checked, and a refusal is an an
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from app import examples, sessions
 from engine import breakpoints, comparison
 from engine.errors import EmptyLanguageError, InputError
 from engine.trace import Trace
-from viz import payload
+from viz import automaton, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,8 @@ MEASURED_MS = 20_000.0
 SMALL_LENGTH, SMALL_STATES, SMALL_STEPS = 16, 10, 32
 """Runs up to this size are shown with all arrows of their trellis."""
 MOST_SEEDS = 100
+LONGEST_PATH = 64
+"""Characters that name a group of states."""
 _measuring = threading.Lock()
 
 
@@ -89,10 +92,16 @@ def get_detail(asked: object) -> Answer:
 
 
 def get_window(asked: object) -> Answer:
-    """Return the automaton of `run` around `state`, laid out."""
+    """Return a picture of the automaton of `run`, laid out: of a `group`, around a `state`, or of a small one all."""
 
     def build(run: Run, words: dict[str, Any]) -> Answer:
-        return payload.window(run.header, _number(words, "state", run.header.automaton.states - 1))
+        state, group = words.get("state"), words.get("group")
+        last = run.header.automaton.states - 1
+        if isinstance(state, int):
+            farthest = max(1, _number(words, "farthest", automaton.FARTHEST))
+            return payload.window(run.header, state=_number(words, "state", last), farthest=farthest)
+        path = group[:LONGEST_PATH].split(".") if isinstance(group, str) else []
+        return payload.window(run.header, [int(part) for part in path if re.fullmatch("[0-9]{1,2}", part)])
 
     return _answer(asked, build)
 

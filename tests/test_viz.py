@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from engine import trace_file
 from engine.trace import Trace
 from engine.vocabulary import Vocabulary
-from viz import automaton, labels, payload
+from viz import automaton, graph, groups, labels, payload
 
 ROOT = Path(__file__).parents[1]
 HOSTILE_RUN = synthetic.trace(synthetic.real_number(synthetic.HOSTILE), 16, 8)
@@ -137,10 +138,10 @@ def test_a_set_of_tokens_is_summed_up(texts: list[str], shown: str) -> None:
 
 def shown_labels(texts: list[str]) -> list[str]:
     """The text of each node's label as dot draws it; a node a label."""
-    graph = graphviz.Digraph(node_attr={"shape": "box"})
+    drawn = graphviz.Digraph(node_attr={"shape": "box"})
     for n, text in enumerate(texts):
-        graph.node(f"n{n}", label=labels.dot(text), id=f"n{n}")
-    svg = automaton.layout(graph.source, timeout_s=20)
+        drawn.node(f"n{n}", label=labels.dot(text), id=f"n{n}")
+    svg = automaton.layout(drawn.source, timeout_s=20)
     assert svg is not None
     assert "href" not in svg
     space = {"svg": "http://www.w3.org/2000/svg"}
@@ -171,39 +172,52 @@ def test_a_label_is_one_line_without_control_characters(text: str) -> None:
     assert label.count("&") == label.count("&amp;")
 
 
-@RUNS
-def test_the_graph_has_each_edge_of_the_automaton_once(run: Trace) -> None:
-    part = payload.window(run.header, run.header.automaton.start)
-    shown, edges = set(part["states"]), run.header.automaton.edges
+def pairs_of(run: Trace) -> list[tuple[int, int]]:
+    edges = run.header.automaton.edges
     sources = np.repeat(np.arange(run.header.automaton.states), np.diff(edges.ptr))
-    pairs = [(q, r) for q, r in zip(sources.tolist(), edges.target.tolist(), strict=True)]
-    for q, r in pairs:
-        count = part["dot"].count(f"id=e{q}_{r}]") + part["dot"].count(f"id=e{q}_{r} ")
-        assert count == (q in shown and r in shown), (q, r)
+    return list(zip(sources.tolist(), edges.target.tolist(), strict=True))
+
+
+@RUNS
+def test_a_picture_of_states_has_each_edge_between_them_once(run: Trace) -> None:
+    part = payload.window(run.header, state=run.header.automaton.start)
+    drawn = {int(box["name"]) for box in part["boxes"] if box["name"] != "end"}
+    drawn |= {run.header.automaton.end} if any(box["name"] == "end" for box in part["boxes"]) else set()
+    box = payload.unpack(part)["box"]
+    assert {q for q in range(box.size) if box[q] >= 0} == drawn
+    for q, r in pairs_of(run):
+        assert len(re.findall(rf"id=eq{q}_q{r}\b", part["dot"])) == (q in drawn and r in drawn), (q, r)
     if part["svg"] is not None:
-        assert all(f'id="q{q}"' in part["svg"] for q in shown)
+        assert all(f'id="{box["id"]}"' in part["svg"] for box in part["boxes"])
 
 
-def test_a_window_is_bounded_connected_and_around_its_centre() -> None:
-    wide = automaton.of_tokens(WIDE.header)
-    assert wide.states > automaton.WINDOW_STATES
+def test_the_picture_around_a_state_is_bounded_and_holds_its_nearest() -> None:
+    wide = graph.of_tokens(WIDE.header)
+    assert wide.states > groups.WINDOW_STATES
+    near: dict[int, set[int]] = {q: {q} for q in range(wide.states)}
+    for q, r in pairs_of(WIDE):
+        near[q].add(r)
+        near[r].add(q)
     for centre in (0, 17, wide.states - 1):
-        states = automaton.window(wide, centre)
-        assert centre in states
-        assert states.size == automaton.WINDOW_STATES
-    small = automaton.of_tokens(HOSTILE_RUN.header)
-    assert automaton.window(small, 1).tolist() == list(range(small.states))
+        picture = automaton.around(wide, centre)
+        drawn = set(np.flatnonzero(picture.box >= 0).tolist())
+        assert near[centre] <= drawn
+        assert len(drawn) <= groups.WINDOW_STATES
+        assert drawn != set(near)
+    assert set(np.flatnonzero(automaton.around(wide, 17, 1).box >= 0).tolist()) == near[17]
+    small = graph.of_tokens(HOSTILE_RUN.header)
+    assert automaton.near(small, 1).box.tolist() == list(range(small.states))
 
 
 @RUNS
 def test_states_are_ordered_from_the_start_to_the_end_state(run: Trace) -> None:
     table = run.header.automaton
-    order = automaton.order(automaton.of_tokens(run.header))
+    order = graph.order(graph.of_tokens(run.header))
     assert sorted(order.tolist()) == list(range(table.states))
     assert order[0] == table.start
     if table.end >= 0:
         assert order[-1] == table.end
-    depth = automaton.depths(automaton.of_tokens(run.header))
+    depth = graph.of_tokens(run.header).depths
     sources = np.repeat(np.arange(table.states), np.diff(table.edges.ptr))
     assert (depth[table.edges.target] <= depth[sources] + 1).all()
 
@@ -212,14 +226,14 @@ def test_a_graph_that_dot_takes_too_long_for_is_left_to_the_browser(
     require_program: Callable[[str], str],
 ) -> None:
     require_program("dot")
-    source = automaton.dot_source(automaton.of_tokens(WIDE.header), np.arange(WIDE.header.automaton.states))
+    source = automaton.dot_source(automaton.whole(graph.of_tokens(WIDE.header)))
     assert automaton.layout(source, timeout_s=0.001) is None
 
 
 def test_without_dot_the_page_gets_the_graph_unlaid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     automaton.layout.cache_clear()
-    part = payload.window(PAIR.header, 0)
+    part = payload.window(PAIR.header)
     assert part["svg"] is None
     assert "q0 -> q1" in part["dot"]
 
@@ -236,7 +250,7 @@ from engine import trace_file
 from viz import payload
 run = trace_file.load(Path(sys.argv[1]))
 parts = [payload.header(run.header), payload.steps(run.header, run.steps, 0),
-         payload.detail(run.header, run.steps, 0), payload.window(run.header, run.header.automaton.start)]
+         payload.detail(run.header, run.steps, 0), payload.window(run.header)]
 print(sum(len(json.dumps(part, allow_nan=False)) for part in parts))
 loaded = {"torch", "numba", "scipy", "gradio", "transformers"} & set(sys.modules)
 sys.exit(f"loaded {loaded}" if loaded else 0)

@@ -1,4 +1,9 @@
-"""The automaton as a graph: a window of states, in DOT, laid out once by Graphviz."""
+"""The automaton as a graph in DOT, laid out once by Graphviz: whole where it is small, else at three levels of detail.
+
+From afar its groups of states (`viz.groups`), inside a group its states with literals as one, and around a state what
+leads there and from there. A picture says for every state which of its boxes the state is in, so that whoever draws a
+step on it sums what the step says of states.
+"""
 
 from __future__ import annotations
 
@@ -6,140 +11,219 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import graphviz
 import numpy as np
 
-from viz import labels
+from viz import labels, outline
+from viz.graph import of_tokens
+from viz.groups import WINDOW_STATES, Atlas, chains
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Sequence
 
-    from engine.automaton import ByteAutomaton
-    from engine.token_automaton import TokenAutomaton
     from engine.trace import Header
+    from viz.graph import Graph
+    from viz.groups import Chain, Group
 
-WINDOW_STATES = 60
-"""States of a window: what can be read at once, and laid out in less than a quarter of a second."""
+CHAINED_STATES = 6 * WINDOW_STATES
+"""States of a group up to which it is tried whether its literals, each drawn as one, make it small enough."""
+FARTHEST = 3
+"""Moves that a picture around a state reaches at most."""
+NEIGHBOURS = 12
+"""Groups around an opened one that are drawn beside it."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """What a picture draws as one node.
+
+    Attributes:
+        id: of the node.
+        kind: `state`, `chain`, `group`, or `outside` for a group beside the opened one.
+        name: of the part of the source, or what a chain writes; the number of a state.
+        note: what tells it from others of that name.
+        states: how many it has.
+        span: of the part of the source.
+        path: of the group that it opens; None where there is none.
+    """
+
+    id: str
+    kind: str
+    name: str
+    note: str = ""
+    states: int = 1
+    span: tuple[int, int] | None = None
+    path: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
-    """An automaton as nodes and edges, whatever it reads.
+class Picture:
+    """A part of an automaton as it is drawn.
 
     Attributes:
-        start: the start state.
-        end: the absorbing end state; -1 where there is none.
-        accepting: bool `[states]`.
-        ptr: the edges that leave state `q` are `ptr[q]:ptr[q + 1]`; one for each target.
-        target: int `[edges]`.
-        label: says what an edge reads, in a few characters.
+        graph: whose states they are.
+        level: `whole`, `groups`, `chains` or `around`.
+        boxes: that are drawn.
+        box: int32 `[states]`, the box that each state is in; -1 for those that are not drawn.
+        trail: the groups from the whole to the opened one.
+        path: their numbers.
     """
 
-    start: int
-    end: int
-    accepting: np.ndarray
-    ptr: np.ndarray
-    target: np.ndarray
-    label: Callable[[int], str]
+    graph: Graph
+    level: str
+    boxes: tuple[Box, ...]
+    box: np.ndarray
+    trail: tuple[Group, ...] = ()
+    path: tuple[int, ...] = ()
 
-    @property
-    def states(self) -> int:
-        """Number of states."""
-        return int(self.accepting.size)
-
-    @property
-    def source(self) -> np.ndarray:
-        """Int `[edges]`: the state that each edge leaves."""
-        return np.repeat(np.arange(self.states), np.diff(self.ptr))
-
-
-def of_tokens(header: Header) -> Graph:
-    """Return the graph of a run's automaton; its edges read tokens."""
-    automaton, edges = header.automaton, header.automaton.edges
-
-    def label(edge: int) -> str:
-        return labels.summary(header.vocabulary, edge_tokens(automaton, edge).tolist())
-
-    return Graph(automaton.start, automaton.end, automaton.accepting, edges.ptr, edges.target, label)
+    @cached_property
+    def arrows(self) -> list[tuple[int, int, np.ndarray]]:
+        """Return `(box, box, edges)` for each pair of boxes that edges join; within a box too."""
+        source, target = self.box[self.graph.source].astype(np.int64), self.box[self.graph.target]
+        drawn = np.flatnonzero((source >= 0) & (target >= 0))
+        key = source[drawn] * len(self.boxes) + target[drawn]
+        by_pair = np.argsort(key, kind="stable")
+        bounds = [*np.flatnonzero(np.diff(key[by_pair], prepend=-1)).tolist(), key.size]
+        pairs = (drawn[by_pair[a:b]] for a, b in pairwise(bounds))
+        return [(int(source[edges[0]]), int(target[edges[0]]), edges) for edges in pairs]
 
 
-def of_bytes(automaton: ByteAutomaton) -> Graph:
-    """Return the graph of an automaton over bytes: one edge for each pair of states, with all bytes that take it."""
-    pairs, first = np.unique(np.c_[automaton.source, automaton.target], axis=0, return_inverse=True)
-    first = first.ravel()
-
-    def label(edge: int) -> str:
-        symbols = automaton.symbol[first == edge]
-        return labels.byte_set(np.flatnonzero(np.isin(automaton.byte_class, symbols)).tolist())
-
-    ptr = np.searchsorted(pairs[:, 0], np.arange(automaton.states + 1))
-    return Graph(automaton.start, -1, automaton.accepting, ptr, pairs[:, 1], label)
+def whole(graph: Graph) -> Picture:
+    """Return the picture of all states, each by itself."""
+    return _of_states(graph, "whole", np.arange(graph.states))
 
 
-def depths(graph: Graph) -> np.ndarray:
-    """Return int32 `[states]`, moves from the start state to each state; `states` where it can't be reached."""
-    depth = np.full(graph.states, graph.states, np.int32)
-    depth[graph.start] = 0
-    front = np.asarray([graph.start])
-    while front.size:
-        reached = np.concatenate([graph.target[graph.ptr[q] : graph.ptr[q + 1]] for q in front])
-        new = np.unique(reached[depth[reached] == graph.states])
-        depth[new] = depth[front[0]] + 1
-        front = new
-    return depth
+def around(graph: Graph, state: int, farthest: int = FARTHEST) -> Picture:
+    """Return the picture of what leads to a state and from it, as many moves away as can be drawn, up to `farthest`."""
+    import networkx
+
+    states = [state]
+    for radius in range(1, farthest + 1):
+        ways = (graph.network, graph.network.reverse(copy=False))
+        near = sorted({q for way in ways for q in networkx.ego_graph(way, state, radius)})
+        if len(near) > WINDOW_STATES and radius > 1:
+            break
+        # A state with hundreds of neighbours shows some of them; the rest are hinted at.
+        states = sorted({state, *near[: WINDOW_STATES - 1]}) if len(near) > WINDOW_STATES else near
+    return _of_states(graph, "around", np.asarray(states))
 
 
-def order(graph: Graph) -> np.ndarray:
-    """Return int32 `[states]`, all states from the start outwards: the rows of a trellis."""
-    rank = depths(graph)
-    if graph.end >= 0:
-        rank[graph.end] = graph.states + 1
-    return np.argsort(rank, kind="stable").astype(np.int32)
+def near(graph: Graph, state: int) -> Picture:
+    """Return the picture of all states where they are few, else of those around one."""
+    return whole(graph) if graph.states <= WINDOW_STATES else around(graph, state)
 
 
-def window(graph: Graph, center: int, limit: int = WINDOW_STATES) -> np.ndarray:
-    """Return the states around `center`, ascending.
-
-    All of them where `limit` allows, else those that the fewest moves, taken either way, lead to.
-    """
-    if graph.states <= limit:
-        return np.arange(graph.states)
-    source = graph.source
-    chosen = np.zeros(graph.states, bool)
-    chosen[center] = True
-    while True:
-        near = np.unique(np.r_[graph.target[chosen[source]], source[chosen[graph.target]]])
-        new = near[~chosen[near]]
-        room = limit - int(chosen.sum())
-        chosen[new[:room]] = True
-        if new.size >= room or not new.size:
-            return np.flatnonzero(chosen)
+def _of_states(graph: Graph, level: str, states: np.ndarray) -> Picture:
+    boxes = tuple(Box(f"q{q}", "state", "end" if q == graph.end else str(q)) for q in states.tolist())
+    return Picture(graph, level, boxes, _numbered(graph, [states[n : n + 1] for n in range(states.size)]))
 
 
-def edge_tokens(automaton: TokenAutomaton, edge: int) -> np.ndarray:
-    """Return int32, the ids of the tokens that take an edge."""
-    edges = automaton.edges
-    label = edges.label[edge]
-    classes = edges.label_class[edges.label_ptr[label] : edges.label_ptr[label + 1]]
-    parts = [edges.class_tokens[edges.class_tokens_ptr[k] : edges.class_tokens_ptr[k + 1]] for k in classes]
-    return np.concatenate(parts)
+def opened(atlas: Atlas, path: Sequence[int]) -> Picture:
+    """Return the picture of the group that a path leads to: its states with literals as one, or its groups."""
+    trail = tuple(atlas.trail(path))
+    path, group = tuple(path[: len(trail) - 1]), trail[-1]
+    found = _drawn_by_state(atlas, group)
+    if found:
+        level, inside = "chains", [np.asarray(chain.states) for chain in found]
+        boxes = [_chain_box(atlas.graph, chain) for chain in found]
+    else:
+        parts = atlas.parts(path, group)
+        level, inside = "groups", [part.states for part in parts]
+        boxes = [_group_box(f"g{n}", "group", part, (*path, n)) for n, part in enumerate(parts)]
+    box = _numbered(atlas.graph, inside)
+    beside = _beside(atlas, trail, path, box >= 0)
+    for outside, states in beside:
+        box[states] = len(boxes)
+        boxes.append(outside)
+    return Picture(atlas.graph, level, tuple(boxes), box, trail, path)
 
 
-def _empty() -> graphviz.Digraph:
+def path_to(atlas: Atlas, state: int) -> tuple[int, ...]:
+    """Return the path of the smallest group that has a state, one whose states are drawn."""
+    path: tuple[int, ...] = ()
+    group = atlas.whole
+    while not _drawn_by_state(atlas, group):
+        parts = atlas.parts(path, group)
+        number = next(
+            n
+            for n, part in enumerate(parts)
+            if part.states[np.searchsorted(part.states, state) % part.states.size] == state
+        )
+        path, group = (*path, number), parts[number]
+    return path
+
+
+def _drawn_by_state(atlas: Atlas, group: Group) -> list[Chain]:
+    """Return the chains of a group's states; none where they are more than can be drawn."""
+    if group.states.size > CHAINED_STATES:
+        return []
+    found = chains(atlas.graph, group.states)
+    return found if len(found) <= WINDOW_STATES else []
+
+
+def _numbered(graph: Graph, inside: Sequence[np.ndarray]) -> np.ndarray:
+    box = np.full(graph.states, -1, np.int32)
+    for n, states in enumerate(inside):
+        box[states] = n
+    return box
+
+
+def _chain_box(graph: Graph, chain: Chain) -> Box:
+    first = chain.states[0]
+    if len(chain.states) == 1:
+        return Box(f"q{first}", "state", "end" if first == graph.end else str(first))
+    return Box(f"c{first}", "chain", chain.text, states=len(chain.states))
+
+
+def _group_box(id: str, kind: str, group: Group, path: tuple[int, ...]) -> Box:
+    return Box(id, kind, group.name or "the whole", group.note, group.states.size, group.span, path)
+
+
+def _beside(
+    atlas: Atlas, trail: Sequence[Group], path: tuple[int, ...], inside: np.ndarray
+) -> list[tuple[Box, np.ndarray]]:
+    """Return the groups around the opened one that edges join it with; the least of many as one."""
+    graph = atlas.graph
+    crossing = inside[graph.source] != inside[graph.target]
+    touched = np.where(inside[graph.source], graph.target, graph.source)[crossing]
+    weight = np.bincount(touched, graph.classes[crossing], graph.states)
+    found = []
+    for depth, (group, taken) in enumerate(zip(trail, path, strict=False)):
+        for n, part in enumerate(atlas.parts(path[:depth], group)):
+            if n != taken and weight[part.states].any():
+                found.append((float(weight[part.states].sum()), part, (*path[:depth], n)))
+    found.sort(key=lambda item: -item[0])
+    shown = found if len(found) <= NEIGHBOURS else found[: NEIGHBOURS - 1]
+    boxes = [(_group_box(f"x{n}", "outside", part, at), part.states) for n, (_, part, at) in enumerate(shown)]
+    rest = found[len(shown) :]
+    if rest:
+        states = np.concatenate([part.states for _, part, _ in rest])
+        boxes.append((Box("xrest", "outside", f"{len(rest)} other groups", states=states.size), states))
+    return boxes
+
+
+NODE_NAME = 28
+"""Characters of a name in a node."""
+_LIVE = "00,000 live · 0.000"
+"""Keeps the place of what a step says of a group."""
+
+
+def _empty(picture: Picture) -> graphviz.Digraph:
+    # Sixty states with many moves would else be arranged for seconds.
+    effort = {} if picture.level == "groups" else {"nslimit": "0.5", "nslimit1": "0.5", "mclimit": "0.3"}
     return graphviz.Digraph(
         "automaton",
         graph_attr={
             "rankdir": "LR",
             "bgcolor": "transparent",
-            "nslimit": "0.5",
-            "nslimit1": "0.5",
-            "mclimit": "0.3",
             "ranksep": "0.35",
             "nodesep": "0.22",
             "pad": "0.05",
+            **effort,
         },
         node_attr={
             "shape": "circle",
@@ -153,33 +237,65 @@ def _empty() -> graphviz.Digraph:
     )
 
 
-def dot_source(graph: Graph, states: np.ndarray) -> str:
-    """Return the DOT text of a window: node ids `q<state>`, edge ids `e<source>_<target>`; colours are the page's."""
-    drawn = _empty()
-    inside = np.zeros(graph.states, bool)
-    inside[states] = True
-    for q in states.tolist():
-        shape = "doublecircle" if graph.accepting[q] else "circle"
-        drawn.node(f"q{q}", label="end" if q == graph.end else str(q), id=f"q{q}", shape=shape)
-    if inside[graph.start]:
+def dot_source(picture: Picture) -> str:
+    """Return the DOT text of a picture: nodes by the ids of their boxes, edges `e<id>_<id>`; colours are the page's."""
+    graph, boxes, drawn = picture.graph, picture.boxes, _empty(picture)
+    for n, box in enumerate(boxes):
+        drawn.node(box.id, **_node(box, accepting=bool(graph.accepting[picture.box == n].any())))
+    if picture.box[graph.start] >= 0:
+        first = boxes[picture.box[graph.start]].id
         drawn.node("start", label="", shape="point", width="0.04", id="start")
-        drawn.edge("start", f"q{graph.start}", id="estart")
-    cut: set[int] = set()
-    for q in states.tolist():
-        for e in range(graph.ptr[q], graph.ptr[q + 1]):
-            target = int(graph.target[e])
-            if inside[target]:
-                label = labels.dot(f" {graph.label(e)} ")
-                drawn.edge(f"q{q}", f"q{target}", label=label, id=f"e{q}_{target}")
-            else:
-                cut.add(q)
-    for q in sorted(cut):
-        drawn.node(f"more{q}", label="…", shape="none", width="0.2", height="0.2", id=f"more{q}")
-        drawn.edge(f"q{q}", f"more{q}", style="dotted", arrowhead="none", id=f"emore{q}")
+        drawn.edge("start", first, id="estart")
+    for a, b, text, both in _labelled(picture):
+        id = f"e{boxes[a].id}_{boxes[b].id}"
+        drawn.edge(boxes[a].id, boxes[b].id, label=labels.dot(f" {text} "), id=id, dir="both" if both else "forward")
+    left = (picture.box[graph.source] >= 0) & (picture.box[graph.target] < 0)
+    for n in np.unique(picture.box[graph.source[left]]).tolist():
+        if boxes[n].kind != "outside":
+            drawn.node(f"more{n}", label="…", shape="none", width="0.2", height="0.2", id=f"more{n}")
+            drawn.edge(boxes[n].id, f"more{n}", style="dotted", arrowhead="none", id=f"emore{n}")
     return str(drawn.source)
 
 
-@lru_cache(maxsize=64)
+def _labelled(picture: Picture) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield the edges between boxes that are drawn: from, to, what they say, and whether they stand for both ways."""
+    graph, boxes = picture.graph, picture.boxes
+    counts = {(a, b): int(graph.classes[edges].sum()) for a, b, edges in picture.arrows}
+    for a, b, edges in picture.arrows:
+        kinds = {boxes[a].kind, boxes[b].kind}
+        if kinds == {"outside"} or (a == b and boxes[a].kind != "state"):
+            continue
+        if "group" not in kinds:
+            yield a, b, graph.label(edges.tolist()), False
+        elif (b, a) not in counts:
+            yield a, b, f"{counts[a, b]:,}", False
+        elif a < b:
+            yield a, b, f"{counts[a, b]:,} ⇄ {counts[b, a]:,}", True
+
+
+def _node(box: Box, accepting: bool) -> dict[str, str]:
+    """Return what Graphviz is told of a node."""
+    if box.kind == "state":
+        return {"id": box.id, "label": labels.dot(box.name), "shape": "doublecircle" if accepting else "circle"}
+    lines = [labels.shortened(box.name, NODE_NAME)]
+    if box.kind != "chain":
+        count = f"{box.states:,} state{'s' * (box.states != 1)}"
+        lines += [labels.shortened(box.note, NODE_NAME)] * bool(box.note) + [count, _LIVE]
+    return {
+        "id": box.id,
+        "class": box.kind,
+        # The escape joins lines that are shown as they are.
+        "label": graphviz.nohtml("\\n".join(labels.dot(line) for line in lines)),
+        "shape": "box",
+        "style": "rounded",
+        "fixedsize": "false",
+        "margin": "0.1,0.05",
+        "fontname": "monospace" if box.kind == "chain" else "sans-serif",
+        "peripheries": "2" if accepting else "1",
+    }
+
+
+@lru_cache(maxsize=256)
 def layout(dot_text: str, timeout_s: float = 3.0) -> str | None:
     """Return a graph laid out by the system's `dot`, as SVG.
 
@@ -202,3 +318,9 @@ def layout(dot_text: str, timeout_s: float = 3.0) -> str | None:
         return None
     found = re.search(r"<svg\b.*</svg>", done.stdout, re.DOTALL)
     return found[0] if done.returncode == 0 and found else None
+
+
+@lru_cache(maxsize=4)
+def atlas(header: Header) -> Atlas:
+    """Return the automaton of a run with the outline of its constraint's source."""
+    return Atlas(of_tokens(header), outline.of_source(header.config.kind, header.config.source))

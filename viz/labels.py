@@ -43,6 +43,13 @@ def visible(text: str, limit: int | None = None) -> str:
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 
+def shortened(text: str, limit: int) -> str:
+    """Return `limit` characters of a text: the end of a JSON pointer, the beginning of anything else."""
+    if len(text) <= limit:
+        return text
+    return f"…{text[-limit + 1 :]}" if text.startswith("/") else f"{text[: limit - 1]}…"
+
+
 def special(vocabulary: Vocabulary, token_id: int) -> str | None:
     """Return the name of an id that writes nothing: `mask`, `eos` or `id 17`; None for an ordinary token."""
     if token_id == vocabulary.mask_id:

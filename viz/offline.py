@@ -1,7 +1,7 @@
 """A run as one self-contained file: the page's own panels and scrubbing, from a file that opens offline.
 
 The client's modules go in unchanged, as `data:` addresses of an import map; what its server would answer goes in as
-JSON. What needs an engine (forks, breakpoints, a graph around another state) says so.
+JSON. What needs an engine (forks, breakpoints, other parts of a large automaton) says so.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viz import payload
+from viz import automaton, payload
+from viz.groups import WINDOW_STATES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 DETAIL_STEPS = 32
 """Steps whose distributions go into one part."""
+PICTURES = 24
+"""Groups of a large automaton whose pictures go in."""
 _IMPORT = re.compile(r"""(from\s+)(['"])(\.{1,2}/[^'"]+)\2""")
 
 
@@ -54,13 +58,30 @@ def _parts(trace: Trace) -> dict[str, Any]:
         payload.detail(header, steps[first : first + DETAIL_STEPS], first)
         for first in range(0, len(steps), DETAIL_STEPS)
     ]
-    visited, counts = np.unique(np.concatenate([step.path[step.path >= 0] for step in steps]), return_counts=True)
     return {
         "head": {**payload.header(header), "run": "run", "status": status},
         "steps": {**payload.steps(header, steps, 0), "status": status, "more": False},
         "detail": detail,
-        "window": payload.window(header, int(visited[counts.argmax()])),
+        "windows": _windows(trace),
     }
+
+
+def _windows(trace: Trace) -> dict[str, Any]:
+    """Return the pictures of the automaton by what the page asks for: of all states, and of the groups drawn most."""
+    header = trace.header
+    if header.automaton.states <= WINDOW_STATES:
+        return {"{}": payload.window(header)}
+    atlas = automaton.atlas(header)
+    states, counts = np.unique(np.concatenate([step.path[step.path >= 0] for step in trace.steps]), return_counts=True)
+    visits: Counter[tuple[int, ...]] = Counter()
+    for state, count in zip(states.tolist(), counts.tolist(), strict=True):
+        path = automaton.path_to(atlas, state)
+        visits.update({path[:depth]: count for depth in range(len(path) + 1)})
+    asked = {
+        path: json.dumps({"group": ".".join(map(str, path))}, separators=(",", ":"))
+        for path, _ in visits.most_common(PICTURES)
+    }
+    return {words: payload.window(header, path) for path, words in asked.items()}
 
 
 def _modules(client: Path) -> dict[str, str]:

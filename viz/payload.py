@@ -13,24 +13,23 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viz import automaton as graph
-from viz import labels
+from viz import automaton as pictures
+from viz import graph, labels
+from viz.groups import WINDOW_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.inference.exactness import Exactness
     from engine.trace import Header, StepRecord
+    from viz.automaton import Picture
 
 Part = dict[str, Any]
-
-SPANNED_STATES = 4096
-"""Automata up to this size tell the browser which part of the source each state is in."""
 
 _DTYPES = {"b": "u1", "u": "u1", "i": "i4", "f": "f4"}
 
@@ -63,12 +62,14 @@ def unpack(part: Mapping[str, Any]) -> dict[str, np.ndarray]:
 def header(head: Header) -> Part:
     """Return what holds for all steps."""
     automaton, vocabulary, whole = head.automaton, head.vocabulary, graph.of_tokens(head)
-    spans = automaton.state_spans if automaton.states <= SPANNED_STATES else ()
+    # Thousands of states come from a few places.
+    places = {spans: n for n, spans in enumerate(dict.fromkeys(automaton.state_spans))}
     return pack(
         {
             "accepting": automaton.accepting,
             "order": graph.order(whole),
-            "depth": graph.depths(whole),
+            "depth": whole.depths,
+            "origin": np.asarray([places[spans] for spans in automaton.state_spans], np.int32),
         },
         {
             "config": asdict(head.config),
@@ -80,7 +81,7 @@ def header(head: Header) -> Part:
             "end": automaton.end,
             "vocab": vocabulary.size,
             "mask_id": vocabulary.mask_id,
-            "spans": [[list(s) for s in state] for state in spans],
+            "origins": [[list(span) for span in spans] for spans in places],
         },
     )
 
@@ -160,16 +161,38 @@ def detail(head: Header, records: Sequence[StepRecord], first: int) -> Part:
     return pack(arrays, words)
 
 
-def window(head: Header, center: int) -> Part:
-    """Return the automaton's graph around a state: its DOT, and the SVG where this machine could lay it out."""
-    return drawn(graph.of_tokens(head), center)
+def window(head: Header, path: Sequence[int] = (), state: int | None = None, farthest: int = pictures.FARTHEST) -> Part:
+    """Return a picture of the automaton: its DOT, its boxes, and the SVG where this machine could lay it out.
+
+    Args:
+        head: of the run.
+        path: of the group that is opened.
+        state: what lies around it is drawn instead.
+        farthest: moves that this reaches.
+    """
+    if head.automaton.states <= WINDOW_STATES:
+        return drawn(pictures.whole(graph.of_tokens(head)))
+    atlas = pictures.atlas(head)
+    if state is None:
+        return drawn(pictures.opened(atlas, path))
+    there = pictures.path_to(atlas, state)
+    return drawn(replace(pictures.around(atlas.graph, state, farthest), trail=tuple(atlas.trail(there)), path=there))
 
 
-def drawn(whole: graph.Graph, center: int) -> Part:
-    """Return a graph around a state, as `window` does."""
-    states = graph.window(whole, center)
-    source = graph.dot_source(whole, states)
-    return {"states": states.tolist(), "dot": source, "svg": graph.layout(source)}
+def drawn(picture: Picture) -> Part:
+    """Return a picture laid out: `box[state]` is the box that a state is in, -1 where it is not drawn."""
+    source = pictures.dot_source(picture)
+    words = {
+        "level": picture.level,
+        "boxes": [asdict(box) for box in picture.boxes],
+        "trail": [
+            {"name": group.name, "note": group.note, "states": group.states.size, "path": picture.path[:n]}
+            for n, group in enumerate(picture.trail)
+        ],
+        "dot": source,
+        "svg": pictures.layout(source),
+    }
+    return pack({"box": picture.box}, words)
 
 
 def arrows(head: Header) -> list[list[Any]]:

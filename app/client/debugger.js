@@ -19,7 +19,7 @@ const PLAY_MS = 250;
 export function mount({element, props, server, watch, trigger}) {
   const root = element.querySelector('.ds');
   const runs = new Map();
-  const focus = {step: 0, phase: null, position: 0, state: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
+  const focus = {step: 0, phase: null, position: 0, state: null, group: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
   let shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
   const {parts, alarm, live, configuration, status, stop, resume, main, blank} = layout;
@@ -40,7 +40,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (!first) return false;
     shown = {a, b: second ? b : null};
     focus.side = 'a';
-    focus.node = focus.state = focus.phase = null;
+    focus.node = focus.state = focus.group = focus.phase = null;
     Object.assign(focus, at);
     layout.frames.against.element.hidden = !second;
     changed = true;
@@ -61,7 +61,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (change.redraw) { changed = true; return later(); }
     if ('step' in change || 'by' in change) following = false;
     if ('by' in change) change = {...change, step: focus.step + change.by};
-    for (const name of ['position', 'state', 'node', 'span', 'side', 'metric', 'phase', 'align']) if (name in change) focus[name] = change[name];
+    for (const name of ['position', 'state', 'group', 'node', 'span', 'side', 'metric', 'phase', 'align']) if (name in change) focus[name] = change[name];
     if ('step' in change) focus.step = change.step;
     if ('position' in change && !('state' in change)) focus.state = null;
     if ('position' in change && !('node' in change)) focus.node = null;
@@ -118,7 +118,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (changed) measureZoom(root);
     if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against')};
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, node: focus.node, phase: focus.phase,
-      state: focus.state !== null && focus.state < run.states ? focus.state : null, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};
+      state: focus.state !== null && focus.state < run.states ? focus.state : null, group: focus.group, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};
     if (view.node > run.length) view.node = null;
     last = view;
     parts.scrubber.update(view);
@@ -282,7 +282,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (isNew) {
       changed = true;
       focus.side = 'a';
-      if (shown.a !== before.a) { focus.node = focus.state = focus.span = null; focus.step = running === shown.a ? 0 : Infinity; }
+      if (shown.a !== before.a) { focus.node = focus.state = focus.group = focus.span = null; focus.step = running === shown.a ? 0 : Infinity; }
       following = Boolean(running) && running === shown.a;
     }
     if (at) { following &&= isNew; focus.step = at.step < 0 ? Infinity : at.step; focus.position = at.position ?? focus.position; }

@@ -10,6 +10,7 @@ export function write(shown, focus) {
   if (focus.node !== null) words.set('node', focus.node);
   if (focus.span) words.set('span', `${focus.span.start}-${focus.span.stop}`);
   if (focus.state !== null) words.set('state', focus.state);
+  if (focus.group) words.set('group', focus.group);
   if (focus.side === 'b') words.set('side', 'b');
   if (shown.b && focus.align !== 'step') words.set('align', focus.align);
   return `#${words}`;
@@ -21,5 +22,5 @@ export function read(hash) {
   const words = new URLSearchParams(hash.slice(1));
   const whole = name => words.has(name) && /^\d{1,9}$/.test(words.get(name)) ? Number(words.get(name)) : null;
   const [, start, stop] = /^(\d{1,6})-(\d{1,6})$/.exec(words.get('span') ?? '') ?? [];
-  return {lesson: words.get('lesson'), controls: words, a: words.get('a') || null, b: words.get('b') || null, focus: {step: whole('step') ?? 0, position: whole('pos') ?? 0, node: whole('node'), span: start !== undefined && +start < +stop ? {start: +start, stop: +stop} : null, align: words.get('align') in ALIGNMENTS ? words.get('align') : 'step', state: whole('state'), phase: words.get('phase'), side: words.get('side') === 'b' ? 'b' : 'a', metric: words.get('map')}};
+  return {lesson: words.get('lesson'), controls: words, a: words.get('a') || null, b: words.get('b') || null, focus: {step: whole('step') ?? 0, position: whole('pos') ?? 0, node: whole('node'), span: start !== undefined && +start < +stop ? {start: +start, stop: +stop} : null, align: words.get('align') in ALIGNMENTS ? words.get('align') : 'step', state: whole('state'), group: /^\d{1,2}(\.\d{1,2}){0,20}$/.exec(words.get('group') ?? '')?.[0] ?? null, phase: words.get('phase'), side: words.get('side') === 'b' ? 'b' : 'a', metric: words.get('map')}};
 }

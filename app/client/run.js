@@ -31,7 +31,7 @@ export class Run {
     const run = new Run(id, head, await unpack(head), server);
     await run.append(steps);
     await run.keep(detail);
-    run.windows.set(0, window);
+    run.windows.set('{}', window);
     return run;
   }
 
@@ -42,6 +42,7 @@ export class Run {
     this.states = head.states;
     this.accepting = arrays.accepting.data;
     this.order = arrays.order.data;
+    this.origin = arrays.origin.data;   // of each state, a row of `head.origins`
     this.rank = new Int32Array(this.states);
     this.order.forEach((state, row) => { this.rank[state] = row; });
     this.count = 0;
@@ -172,10 +173,10 @@ export class Run {
     return -1;
   }
 
-  async window(state) {
-    const whole = this.states <= 60;
-    const key = whole ? 0 : state;
-    if (!this.windows.has(key)) this.windows.set(key, this.server.get_window({run: this.id, state}));
+  // A picture of the automaton: of a `group`, or of what lies around a `state`; of all of a small one.
+  window(asked) {
+    const key = JSON.stringify(asked);
+    if (!this.windows.has(key)) this.windows.set(key, this.server.get_window({run: this.id, ...asked}));
     return this.windows.get(key);
   }
 }
@@ -212,6 +213,10 @@ class Detail {
   isLive(b, state) {
     const width = this.arrays.live.shape[2];
     return (this.slice('live')[b * width + (state >> 3)] >> (7 - (state & 7)) & 1) === 1;
+  }
+  eachLive(b, visit) {
+    const width = this.arrays.live.shape[2], bits = this.slice('live').subarray(b * width, (b + 1) * width);
+    for (let k = 0; k < width; k++) for (let byte = bits[k], bit = 0; byte; bit++, byte = byte << 1 & 255) if (byte & 128) visit(8 * k + bit);
   }
   midpoint(m) {
     const width = this.arrays.midpoint_ids.shape[2], ids = this.slice('midpoint_ids'), p = this.slice('midpoint_probability'), out = [];

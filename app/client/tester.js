@@ -82,12 +82,12 @@ export function create(server, graphvizURL) {
     for (const node of [...nodes.values(), ...edges.values()]) node.classList.remove('here', 'next', 'taken', 'path', 'live');
     states.slice(0, read + 1).forEach((set, b) => {
       for (const q of set) nodes.get(`q${q}`)?.classList.add('live');
-      for (const from of states[b - 1] ?? []) for (const to of set) edges.get(`e${from}_${to}`)?.classList.add('path');
+      for (const from of states[b - 1] ?? []) for (const to of set) edges.get(`eq${from}_q${to}`)?.classList.add('path');
     });
     for (const q of states[k]) nodes.get(`q${q}`)?.classList.add('here');
     for (const q of k < read ? states[k + 1] : []) {
       nodes.get(`q${q}`)?.classList.add('next');
-      for (const from of states[k]) edges.get(`e${from}_${q}`)?.classList.add('taken');
+      for (const from of states[k]) edges.get(`eq${from}_q${q}`)?.classList.add('taken');
     }
     const many = states[k].length > 1 ? `states ${states[k].slice(0, 6).join(', ')}${states[k].length > 6 ? ' …' : ''}` : `state ${states[k][0]}`;
     note.textContent = k < read ? `Read from ${many}; the source it may come from is marked.` : `In ${many}; what may stand next is marked in the source.`;

@@ -71,7 +71,7 @@ def _run(run: Run) -> Answer:
         "head": {**payload.header(run.header), "run": run.run_id, "status": run.status},
         "steps": {"status": run.status, "more": False, **payload.steps(run.header, steps, 0)},
         "detail": payload.detail(run.header, steps, 0),
-        "window": payload.window(run.header, run.header.automaton.start),
+        "window": payload.window(run.header),
     }
 
 

@@ -94,7 +94,8 @@ def test_endpoints_take_any_number_without_failing(runs: Runs, number: object) -
     run_id = runs.add(RUN, "me").run_id
     endpoints.get_steps({"run": run_id, "first": number})
     endpoints.get_detail({"run": run_id, "first": number, "count": number})
-    assert endpoints.get_window({"run": run_id, "state": number})["states"]
+    assert endpoints.get_window({"run": run_id, "state": number, "farthest": number})["boxes"]
+    assert endpoints.get_window({"run": run_id, "group": number})["boxes"]
 
 
 def test_steps_come_in_parts_that_follow_each_other(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,9 +59,9 @@ export function create(go, tip) {
       c.fillStyle = strength > 1e-6 ? shade(colours.q, strength) : colours.wash;
       c.fillRect(x0, y, Math.max(1, w - 1), h);
       const middle = m === length ? (x0 + x1) / 2 : x.x(m);
-      if (w >= 22) {
+      const state = path[m], text = state === run.head.end ? 'end' : `${state}`;
+      if (w >= Math.max(22, 6.7 * text.length + 4)) {
         c.fillStyle = strength > 0.45 ? colours.paper : colours.ink;
-        const state = path[m], text = state === run.head.end ? 'end' : `${state}`;
         c.fillText(text, Math.min(Math.max(middle, x0 + 9), x1 - 9), y + h / 2 + 0.5);
       }
       if (node === m) {
