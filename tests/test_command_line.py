@@ -120,6 +120,35 @@ def test_compile_says_what_came_out(capsys, table) -> None:
     assert "1–5" in call(capsys, "compile", "--regex", REALS, "--model", table, "--length", "5")[1]
 
 
+def test_compile_says_whether_a_nondeterministic_automaton_is_ambiguous(capsys, table) -> None:
+    for regex, ambiguous in (("[ab]*a[ab]{20}", False), ("[ab]*a[ab]*a[ab]{20}", True), ("ab", False)):
+        arguments = ("compile", "--regex", regex, "--json", "--length", "30")
+        content = json.loads(call(capsys, *arguments)[1])
+        assert (content["deterministic"], content["ambiguous"]) == (regex == "ab", ambiguous), regex
+
+
+def test_a_constraint_is_read_as_its_options_say(capsys, tmp_path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "array", "items": {"type": "integer"}}')
+    texts = ("[1,2]", "[1, 2]", "[1.0]")
+    for options, expected in (
+        ((), [True, True, True]),
+        (("--option", "whitespace=compact"), [True, False, True]),
+        (("--option", "whitespace=single-space", "--option", "plain_integers=true"), [False, True, False]),
+    ):
+        out = call(capsys, "accepts", "--json-schema", str(schema), *options, "--json", *texts)[1]
+        assert json.loads(out)["accepts"] == expected, options
+
+
+def test_what_can_not_be_enforced_is_refused_under_strict(capsys, tmp_path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}')
+    assert call(capsys, "accepts", "--json-schema", str(schema), "[1,1]")[0] == 0
+    status, out, err = call(capsys, "accepts", "--json-schema", str(schema), "--strict", "[1,1]")
+    assert (status, out) == (2, "")
+    assert "/uniqueItems" in err
+
+
 def test_accepts_answers_per_text(capsys, monkeypatch) -> None:
     assert call(capsys, "accepts", "--regex", REALS, "1.", "..")[1].split() == ["true", "false"]
     assert call(capsys, "accepts", "--choices", "a", "b", "--", "b", "c")[1].split() == ["true", "false"]

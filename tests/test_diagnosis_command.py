@@ -47,6 +47,16 @@ def test_a_mistake_that_can_be_described_is_a_finding_and_not_a_failure(capsys, 
         assert json.loads(out)["findings"][0]["code"] == code, arguments
 
 
+def test_a_diagnosis_reads_the_constraint_as_it_is_asked_to(capsys, tmp_path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "boolean"}}}}]')
+    arguments = ("diagnose", "--tools", str(tools), "--call-syntax", "python", "--text", "f(a=True)", "--json")
+    content = json.loads(call(capsys, *arguments)[1])
+    assert content["texts"][0]["accepted"]
+    assert "f()" in content["shortest"]
+    assert not any("JSON" in f["message"] for f in content["findings"])
+
+
 def test_a_remedy_can_be_given_back_to_the_command(capsys, table) -> None:
     finding = json.loads(call(capsys, "diagnose", "--regex", "1-1", "--model", table, "--json")[1])["findings"][0]
     changed = finding["remedies"][0]["changes"]["source"]

@@ -44,6 +44,8 @@ def mended(kind: str, source: str, code: str, label: str) -> str:
         ("json_schema", '{"type": "integer",}', "comma", '{"type": "integer"}'),
         ("json_schema", '{"enum": [1, 2', "Close", '{"enum": [1, 2]}'),
         ("json_schema", "{'type': 'null'}", "double", '{"type": "null"}'),
+        ("json_schema", '{"type": "strnig"}', "Write", '{"type": "string"}'),
+        ("json_schema", '{"type": ["null", "Float"]}', "Write", '{"type": ["null", "number"]}'),
     ],
 )
 def test_c1_a_slip_is_mended_by_the_change_that_is_offered(kind: str, source: str, label: str, after: str) -> None:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.markup import escape
 
-from engine.commands.console import Json, Model, console, print_json
+from engine.commands.console import Json, Model, console, print_finding, print_json
 from engine.commands.constraint import Given, takes_constraint
 
 
@@ -22,6 +21,7 @@ def compile_(
 ) -> None:
     """Compile a constraint for a model's vocabulary and say what came out."""
     from engine import models, token_automaton
+    from engine.inference import paths
 
     constraint = given.read()
     vocabulary = models.vocabulary(model)
@@ -37,6 +37,7 @@ def compile_(
         "token_classes": compiled.classes,
         "labels": compiled.edges.labels,
         "deterministic": compiled.deterministic,
+        "ambiguous": paths.ambiguous(compiled),
         "min_tokens": accepted[0] if accepted else None,
         "max_tokens": accepted[-1] if accepted else None,
         "accepted_lengths": accepted,
@@ -50,8 +51,7 @@ def compile_(
         if name != "findings":
             console.print(f"{name:18} {_lengths(accepted) if name == 'accepted_lengths' else value}", highlight=False)
     for f in findings:
-        fixes = " ".join(f.fixes)
-        console.print(f"{f.severity} \\[{f.code}] {escape(f.message)} {escape(fixes)}", highlight=False)
+        print_finding(f, whole=f.severity != "info")
 
 
 def _lengths(lengths: list[int]) -> str:

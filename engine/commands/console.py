@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 if TYPE_CHECKING:
+    from engine.errors import Finding
     from engine.trace import Trace
 
+_COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 console = Console()
 errors = Console(stderr=True)
 
@@ -23,6 +26,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 def print_json(content: dict[str, Any]) -> None:
     """Write one JSON object to standard output; there a number is finite or null."""
     sys.stdout.write(json.dumps(content, allow_nan=False) + "\n")
+
+
+def print_finding(finding: Finding, *, whole: bool) -> None:
+    """Print a finding: its one sentence, and under `whole` its place in the source, advice and what would mend it."""
+    colour = _COLOURS[finding.severity]
+    line = f"[{colour}]{finding.severity}[/] \\[{finding.code}] {escape(finding.message)}"
+    console.print(line, highlight=False, soft_wrap=True)
+    if not whole:
+        return
+    if finding.where is not None and finding.severity != "info":
+        console.print(escape(finding.where.frame()), highlight=False, soft_wrap=True)
+    for advice in finding.fixes:
+        console.print(f"  {escape(advice)}", highlight=False, soft_wrap=True)
+    for remedy in finding.remedies:
+        changes = ", ".join(f"{name} = {value!r}" for name, value in remedy.changes.items())
+        console.print(f"  [green]mends it:[/] {escape(remedy.label)}  [dim]{escape(changes)}[/]", soft_wrap=True)
 
 
 def token(trace: Trace, token_id: int) -> str:

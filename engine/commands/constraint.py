@@ -46,7 +46,10 @@ class Given:
         from engine import constraints
 
         if self.kind is None:
-            raise ConfigError("There is no constraint.", "Give --regex R, --json-schema FILE or --task NAME.")
+            raise ConfigError(
+                "There is no constraint.",
+                "Give one, such as --regex R, --choices A B … or --json-schema FILE; --help lists the others.",
+            )
         return constraints.read(self.kind, self.source, **dict(self.reading))
 
 
@@ -67,6 +70,10 @@ def _given(
     depth: Annotated[int | None, _option("--depth", "How often what is recursive may stand in itself.")] = None,
     sql: Annotated[str | None, _option("--sql", "SELECT over the database of this file, or '-'.")] = None,
     several: Annotated[str | None, _option("--all", "A JSON list of constraints that must all hold, or '-'.")] = None,
+    options: Annotated[
+        list[str] | None, _option("--option", "NAME=VALUE: how the constraint is read, such as whitespace=compact.")
+    ] = None,
+    strict: Annotated[bool, _option("--strict", "Refuse what can't be enforced exactly.")] = False,
     task: Annotated[str | None, _option("--task", "A built-in task's own constraint.")] = None,
 ) -> Given:
     """Gather the constraint; each parameter is an option of every command that takes one."""
@@ -85,8 +92,39 @@ def _given(
     if len(given) > 1:
         raise ConfigError(f"There are two constraints or more: {', '.join(kind for kind, _ in given)}.", "Give one.")
     kind, source = given[0] if given else (None, None)
-    reading = {"call_syntax": call_syntax, "calls": calls, "depth": depth}
+    named = {"call_syntax": call_syntax, "calls": calls, "depth": depth, "strict": strict or None}
+    reading = named | _options(kind, options or [])
     return Given(kind, source, chosen, tuple((name, value) for name, value in reading.items() if value is not None))
+
+
+def _options(kind: str | None, written: list[str]) -> dict[str, Any]:
+    """Read options of a kind of constraint; whether it has them is for its reader to say."""
+    from engine.constraints import KINDS
+
+    defaults = {option.name: option.default for option in KINDS[kind].options} if kind else {}
+    return dict(_option_of(text, defaults) for text in written)
+
+
+def _option_of(text: str, defaults: dict[str, str | int | bool]) -> tuple[str, str | int | bool]:
+    """Read NAME=VALUE, the value of the type of its default."""
+    name, _, value = text.partition("=")
+    match defaults.get(name, ""):
+        case bool() if value in _TRUTHS:
+            return name, _TRUTHS[value]
+        case bool():
+            wanted = "true or false"
+        case int() if value.isdigit():
+            return name, int(value)
+        case int():
+            wanted = "a whole number"
+        case _ if value:
+            return name, value
+        case _:
+            wanted = "a value"
+    raise ConfigError(f"The option {text!r} can't be read.", f"Write {name or 'NAME'}= and {wanted}.")
+
+
+_TRUTHS = {"true": True, "false": False}
 
 
 def _contents(file: str) -> str:
@@ -94,7 +132,13 @@ def _contents(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The file {file!r} can't be read: {error}.", "Give a text file in UTF-8, or '-'.") from error
+        raise ConfigError(
+            f"The file {file!r} can't be read: {_why(error)}.", "Give a text file in UTF-8, or '-'."
+        ) from error
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else f"it is not UTF-8 at byte {error.start}"
 
 
 def takes_constraint(command: Callable[..., None]) -> Callable[..., None]:

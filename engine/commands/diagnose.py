@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from engine.commands.console import Json, Model, console, print_json
+from engine.commands.console import Json, Model, console, print_finding, print_json
 from engine.commands.constraint import Given, takes_constraint
 from engine.errors import ConfigError, InputError
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from engine.errors import Finding
     from engine.models import Denoiser
     from engine.trace import Config
-
-_COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
 @takes_constraint
@@ -80,32 +78,27 @@ def _config(given: Given, model: str, denoiser: Denoiser | None, length: int, pi
     from engine.trace import Config
 
     placed = preparation.pin_tokens(denoiser, length, preparation.read_pins(pins)) if denoiser and pins else ()
-    asked = Config("", given.kind, given.source, model, length=length, steps=length, block_length=length, pins=placed)
+    asked = Config(
+        *("", given.kind, given.source, model),
+        length=length,
+        steps=length,
+        block_length=length,
+        pins=placed,
+        reading=given.reading,
+    )
     preparation.check(asked)
     return asked
 
 
 def _print(content: dict[str, Any], findings: Sequence[Finding]) -> None:
-    """Print the best finding in full and one line for each of the others."""
+    """Print the best finding and what is wrong in full, and one line for each of the others."""
     if "accepted" in content:
         console.print("accepted" if content["accepted"] else "not accepted", highlight=False)
         console.print(escape(content["text"]), highlight=False, soft_wrap=True)
     if not findings:
         console.print("[green]Nothing to report.[/]")
     for n, finding in enumerate(findings):
-        colour = _COLOURS[finding.severity]
-        line = f"[{colour}]{finding.severity}[/] \\[{finding.code}] {escape(finding.message)}"
-        console.print(line, highlight=False, soft_wrap=True)
-        if n == 0 and finding.where is not None:
-            console.print(escape(finding.where.frame()), highlight=False, soft_wrap=True)
-        if n == 0 or finding.severity != "info":
-            for advice in finding.fixes:
-                console.print(f"  {escape(advice)}", highlight=False, soft_wrap=True)
-            for remedy in finding.remedies:
-                changes = ", ".join(f"{name} = {value!r}" for name, value in remedy.changes.items())
-                console.print(
-                    f"  [green]mends it:[/] {escape(remedy.label)}  [dim]{escape(changes)}[/]", soft_wrap=True
-                )
+        print_finding(finding, whole=n == 0 or finding.severity != "info")
     for name in ("shortest", "sampled"):
         for example in content.get(name, ()):
             console.print(f"[dim]{name}[/]  {escape(repr(example))}", highlight=False, soft_wrap=True)

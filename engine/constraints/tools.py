@@ -206,6 +206,12 @@ def _arguments(writer: Writer, schemas: Schemas, tool: Tool) -> tuple[Object, ..
 class PythonWriter(Writer):
     """Writes values as Python's literals, and calls with keyword arguments."""
 
+    NOTATION = "the call"
+    ESCAPES = (
+        "Strings stand between quotes of either kind; in them that quote, '\\' and control characters are escaped, "
+        "characters beyond ASCII may be."
+    )
+
     def word(self, word: str, origin: Origin) -> Pattern:
         """Return how `None`, `True` or `False` is written."""
         return text({"null": "None", "true": "True", "false": "False"}[word], origin)

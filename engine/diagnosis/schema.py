@@ -125,9 +125,9 @@ def bounded(text: str, pointers: Sequence[str], most: int) -> str:
     for pointer in pointers:
         found = document.read(text)
         schema = pointer.rpartition("/")[0]
-        while schema and not isinstance(_at(found, schema), dict):
+        while schema and not isinstance(value_at(found, schema), dict):
             schema = schema.rpartition("/")[0]
-        value = _at(found, schema)
+        value = value_at(found, schema)
         keyword = _bound_of(value) if isinstance(value, dict) else None
         if keyword is not None and keyword not in value:
             least = value.get(keyword.replace("max", "min"), 0)
@@ -145,7 +145,8 @@ def _bound_of(schema: dict[str, Any]) -> str | None:
     return "maxItems" if "array" in types else None
 
 
-def _at(found: Document, pointer: str) -> Any:
+def value_at(found: Document, pointer: str) -> Any:
+    """Return what stands at a pointer."""
     value = found.value
     for name in pointer.split("/")[1:]:
         key = name.replace("~1", "/").replace("~0", "~")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from engine.constraints.json_schema import document
+from engine.constraints import tools
+from engine.constraints.json_schema import document, edits, references
 from engine.diagnosis import schema
 
 if TYPE_CHECKING:
@@ -95,13 +97,25 @@ def _behind_set(source: str, start: int) -> int:
 
 
 def _of_json(finding: Finding, source: str) -> list[tuple[str, dict[str, Any]]]:
-    """Leave out a keyword that can't be read, or write what JSON does not allow as it does."""
-    if finding.code == "syntax":
-        return [(label, {"source": text}) for label, text in _respelled(source) if text != source]
+    """Leave out a keyword that can't be read, or write what JSON or its schemas do not allow as they do."""
     pointer = finding.where.pointer if finding.where and not finding.edits else None
+    if finding.code == "syntax":
+        mended = _respelled(source) if pointer is None else _typed(source, pointer)
+        return [(label, {"source": text}) for label, text in mended if text != source]
     if not pointer or pointer not in document.read(source).keys or _says_what(pointer):
         return []
     return [(f"Remove {pointer}", {"source": schema.removed(source, pointer)})]
+
+
+def _typed(source: str, pointer: str) -> list[tuple[str, str]]:
+    """Write the type that may have been meant where a schema names one that there is not."""
+    found = document.read(source)
+    word = schema.value_at(found, pointer) if pointer in found.spans else None
+    if not re.search(r"/type(/\d+)?$", pointer) or not isinstance(word, str):
+        return []
+    near = get_close_matches(word.lower(), references.TYPES, 1, 0.6)
+    changes = [edits.replaced(found, pointer, name) for name in {*near, tools.TYPES.get(word.lower())} if name]
+    return [(change.label, change.apply(source)) for change in changes]
 
 
 def _says_what(pointer: str) -> bool:

@@ -87,6 +87,8 @@ def named(place: Place | None) -> str:
     if place.pointer is not None:
         return place.pointer or "the root"
     text = place.source[place.start : place.stop]
+    if not text:
+        return "what the source leaves unsaid"
     return repr(text if len(text) <= 40 else f"{text[:30]}…{text[-8:]}")
 
 

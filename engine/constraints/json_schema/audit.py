@@ -28,6 +28,8 @@ _WHITESPACE = {
     "free": "blanks may stand between all tokens, up to {} in a row",
 }
 
+_OPTION = "Choose another policy: --option {}=…, or 'How it is read' on the page."
+
 
 def tell(report: Report, writer: Writer, options: Options, *, empty: bool) -> None:
     """Add the findings on a schema that has been written; `empty` says that it came out as nothing."""
@@ -79,7 +81,7 @@ def _tell_depths(report: Report, writer: Writer) -> None:
             first,
             f"The schema at {first or 'the root'}{_others(more)} is inside itself; that is accepted {writer.depth} "
             f"{'time' if writer.depth == 1 else 'times'}, since a finite automaton can't count without end.",
-            f"Read it with another depth: --depth {writer.depth + 2}, or 'Recursion depth' on the page.",
+            f"Read it with another depth: --depth {writer.depth + 2}, or 'How it is read' on the page.",
             accepts="too little",
         )
     if writer.opened:
@@ -182,15 +184,10 @@ def _others(more: list[str]) -> str:
 
 def _tell_policies(report: Report, writer: Writer, options: Options) -> None:
     blank = _WHITESPACE[options.whitespace].format(options.blanks)
-    report.told("whitespace", "", f"Between the tokens of the JSON text {blank}.", "Choose another whitespace policy.")
+    report.told("whitespace", "", f"Between the tokens of {writer.NOTATION} {blank}.", _OPTION.format("whitespace"))
     order = "in the order of the schema, then any others" if options.key_order == "schema" else "in any order where few"
-    report.told("key-order", "", f"The members of an object are written {order}.", "Choose another key order.")
-    report.told(
-        "escapes",
-        "",
-        "In strings '\"', '\\' and control characters are escaped, characters beyond ASCII may be; other characters "
-        "stand for themselves.",
-    )
+    report.told("key-order", "", f"The members of an object are written {order}.", _OPTION.format("key_order"))
+    report.told("escapes", "", writer.ESCAPES)
     if ends := list(writer.expansion.ends):
         report.told(
             "pattern-end",

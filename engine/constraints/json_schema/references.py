@@ -28,7 +28,8 @@ _DRAFTS: dict[str, tuple[int, Specification[Any]]] = {
     "http://json-schema.org/draft-06/schema": (6, DRAFT6),
     "http://json-schema.org/draft-04/schema": (4, DRAFT4),
 }
-_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+"""The types that a schema may name."""
 _LATEST = "https://json-schema.org/draft/2020-12/schema"
 
 ANNOTATIONS = frozenset({
@@ -100,8 +101,11 @@ class Schemas:
         if error is not None:
             where = child(pointer, *error.absolute_path)
             reason = re.sub(r"Decimal\('([^']*)'\)", r"\1", error.message)  # how this reader keeps a fraction
-            if error.absolute_path and error.absolute_path[-1] == "type":
-                reason = f"{json.dumps(error.instance)} is no type; those are {', '.join(_TYPES)}"
+            if re.search(r"(?<!/properties)/type(/\d+)?$", where):
+                reason = f"{json.dumps(error.instance, default=float)} is no type; those are {', '.join(TYPES)}"
+            elif error.validator == "type":
+                wanted = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+                reason = f"{json.dumps(error.instance, default=float)} is not of type {' or '.join(wanted)}"
             raise PatternSyntaxError(
                 f"The schema is not one of draft {self.draft_name} at {where or 'its root'}: {reason}.",
                 "Correct it there, or name the draft that it follows in '$schema'.",

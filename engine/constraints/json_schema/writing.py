@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from engine.constraints.json_schema import arrays, numbers, objects, spelling, texts
 from engine.constraints.json_schema.contents import Texts
@@ -39,6 +39,14 @@ class Writer:
         empty: schemas that no value satisfies, inner ones first.
         opened: pointers of the places where any value is allowed.
     """
+
+    NOTATION: ClassVar[str] = "the JSON text"
+    """What is written, in the words of a finding."""
+    ESCAPES: ClassVar[str] = (
+        "In strings '\"', '\\' and control characters are escaped, characters beyond ASCII may be; other characters "
+        "stand for themselves."
+    )
+    """How strings are written."""
 
     expansion: Expansion
     layout: Layout
