@@ -311,13 +311,16 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
 
 
 def warm() -> None:
-    """Take a step of the embedded model, which loads what the first run needs, while the user reads."""
+    """Take a step of the embedded model and open each lesson, which loads what the first of them needs."""
+    from app.lessons import texts
     from engine import decode, preparation
     from engine.trace import Config
 
     config = Config("", "regex", "[0-9]+", length=4, steps=1, block_length=4, temperature=1.0)
     denoiser, header = preparation.prepare(config, load=loading.load)
     next(decode.denoise(denoiser, header.automaton, header.config))
+    for lesson in texts.lessons():
+        lessons.get_scene({"lesson": lesson.name})
 
 
 def theme() -> gr.themes.Base:

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
@@ -228,6 +229,18 @@ def test_what_a_control_cannot_mean_is_said(lesson: str, controls: dict[str, Any
 def test_a_question_from_anyone_gets_an_answer(asked: object) -> None:
     answer = endpoints.get_scene(asked)
     assert "runs" in answer or answer["error"] == "no such lesson"
+
+
+def test_a_scene_brings_what_the_page_would_ask_for_but_not_the_graph_of_what_was_just_typed() -> None:
+    whole = endpoints.get_scene({"lesson": "own"})
+    (run_id,) = whole["runs"]
+    parts = whole["parts"][run_id]
+    assert parts["messages"] == app_endpoints.get_messages({"run": run_id})
+    assert parts["window"] == app_endpoints.get_window({"run": run_id})
+    typed = endpoints.get_scene({"lesson": "own", "controls": {"source": "a*b+|c+"}})
+    (run_id,) = typed["runs"]
+    assert typed["parts"][run_id].keys() == parts.keys() - {"window"}
+    assert "svg" in app_endpoints.get_window({"run": run_id}) or shutil.which("dot") is None
 
 
 def solved(name: str, source: str, length: int | None = None) -> dict[str, Any]:

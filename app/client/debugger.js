@@ -121,22 +121,12 @@ export function mount({element, props, server, watch, trigger}) {
       state: focus.state !== null && focus.state < run.states ? focus.state : null, group: focus.group, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};
     if (view.node > run.length) view.node = null;
     last = view;
-    parts.scrubber.update(view);
-    parts.tokens.update({...view, step: focus.step});
-    parts.phases.update(view);
-    parts.loom.update({...view, step: focus.step});
-    parts.tree.update(view);
-    parts.trellis.update(view);
     layout.frames.weights.element.hidden = !small(run) || !server.get_messages;
-    parts.weights.update(view);
-    parts.inspector.update(view);
-    parts.exact.update(view);
-    parts.midpoint.update(view);
-    parts.automaton.update(view, later);
-    parts.commits.update(view);
-    parts.compare.update(view);
-    parts.breaks.update(view);
-    parts.findings.update(view);
+    parts.scrubber.update(view);
+    // What a lesson leaves out is drawn when it comes back.
+    const own = {...view, step: focus.step}, panels = {canvas: ['tokens', own], inside: ['phases', view], map: ['loom', own], tree: ['tree', view], trellis: ['trellis', view], weights: ['weights', view], position: ['inspector', view], exact: ['exact', view],
+      midpoint: ['midpoint', view], automaton: ['automaton', view, later], order: ['commits', view], against: ['compare', view], stops: ['breaks', view], diagnosis: ['findings', view]};
+    for (const [name, [part, ...of]] of Object.entries(panels)) if (!layout.frames[name].element.classList.contains('ds-off')) parts[part].update(...of);
     if (changed) configure(run);
     if (rested) for (const panel of Object.values(layout.frames)) panel.refresh();
     changed = false;

@@ -27,11 +27,12 @@ export class Run {
   }
 
   // A small run whose parts came all at once.
-  static async of(id, {head, steps, detail, window}, server) {
+  static async of(id, {head, steps, detail, window, messages}, server) {
     const run = new Run(id, head, await unpack(head), server);
     await run.append(steps);
     await run.keep(detail);
-    run.windows.set('{}', window);
+    if (window) run.windows.set('{}', window);
+    run.messages = messages;
     return run;
   }
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from app import sessions
-from app.endpoints import message
+from app.endpoints import get_messages, message
 from app.lessons import scenes, texts
 from engine.errors import InputError
 from viz import payload
@@ -40,7 +40,10 @@ def get_scene(asked: object) -> Answer:
         scene = scenes.SCENES[lesson.scene](controls)
     except InputError as error:
         return {"error": "mistake", **message(error)}
-    runs = {run_id: _run(found) for run_id in scene.runs if (found := sessions.find(run_id)) and len(found.steps) <= 4}
+    found = [run for run_id in scene.runs if (run := sessions.find(run_id)) and len(run.steps) <= 4]
+    # The graph of a constraint that was just typed takes longer than all else, and follows when it is asked for.
+    typed = controls.get("source") != lesson.settings.get("source")
+    runs = {run.run_id: _parts(run, "weights" in lesson.panels, not typed) for run in found}
     numbers = {name: _plain(value) for name, value in scene.numbers.items()}
     shown = {"runs": list(scene.runs), "parts": runs, "at": dict(scene.at), "said": scene.said}
     if scene.check:
@@ -64,15 +67,19 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _run(run: Run) -> Answer:
-    """Return all that the page asks for one by one when it opens a run that it doesn't know to be small."""
+def _parts(run: Run, messages: bool, window: bool) -> Answer:
+    """Return what the page asks for one by one when it opens a run that it doesn't know to be small."""
     steps = run.steps[:]
-    return {
+    parts: Answer = {
         "head": {**payload.header(run.header), "run": run.run_id, "status": run.status},
         "steps": {"status": run.status, "more": False, **payload.steps(run.header, steps, 0)},
         "detail": payload.detail(run.header, steps, 0),
-        "window": payload.window(run.header),
     }
+    if messages:
+        parts["messages"] = get_messages({"run": run.run_id})
+    if window:
+        parts["window"] = payload.window(run.header)
+    return parts
 
 
 SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (get_lessons, get_scene)

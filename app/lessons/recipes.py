@@ -10,6 +10,7 @@ import binascii
 import dataclasses
 import json
 import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ConfigError
@@ -98,8 +99,9 @@ def _broken(why: str) -> ConfigError:
     return ConfigError(f"This link is damaged: {why[:200]}.", "Copy the whole link again.")
 
 
+@lru_cache(maxsize=64)
 def recorded(config: Config) -> Trace:
-    """Run a configuration of a typed mean field to its end.
+    """Run a configuration of a typed mean field to its end; kept for the next who asks.
 
     Raises:
         InputError: the mean field, the constraint or a setting can't be used, or nothing is accepted.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,20 +64,14 @@ def reals(p: float, length: int = 2, **more: Any) -> Config:
     return recipes.config(REALS, recipes.typed(SYMBOLS, [row(p)] * length), length, **more)
 
 
-@lru_cache(maxsize=128)
-def recorded(config: Config) -> Trace:
-    """Return the run of a recipe, kept for the next who asks."""
-    return recipes.recorded(config)
-
-
 def partition(config: Config) -> float:
     """Return Z: the probability that an independent draw is accepted."""
-    return math.exp(float(recorded(config).steps[0].log_partition))
+    return math.exp(float(recipes.recorded(config).steps[0].log_partition))
 
 
 def posterior(config: Config) -> np.ndarray:
     """Return float64 `[length vocab]`, the exact marginals of a recipe's first step at its masked positions."""
-    trace = recorded(config)
+    trace = recipes.recorded(config)
     record = trace.steps[0]
     assert record.log_mean_field is not None  # a recipe is small, so that its run keeps it
     classes = trace.header.automaton.token_class[: record.log_mean_field.shape[1]]
@@ -199,7 +193,7 @@ def meet(controls: Mapping[str, Any]) -> Scene:
     ]
     model = recipes.typed(SYMBOLS, [row(1.0 if i in certain else p) for i in range(length)])
     shown = recipes.config(REALS, model, length, sampler="independent")
-    trace = recorded(shown)
+    trace = recipes.recorded(shown)
     found = beliefs.of_step(trace, trace.steps[0])
     sums = np.exp(found.log_forward + found.log_backward).sum(axis=1)
     inner = {f"sum {b}": float(sums[b]) for b in range(length + 1)}
@@ -216,7 +210,7 @@ def midpoints(controls: Mapping[str, Any]) -> Scene:
     """Show the tree of midpoints, and that its path has the probability that a draw from left to right gives it."""
     length = _among(controls, "length", (8, 64, 256))
     shown = reals(0.1, length)
-    trace = recorded(shown)
+    trace = recipes.recorded(shown)
     numbers = {
         **{f"rounds {n}": rounds(n) for n in (8, 64, 256)},
         "length": length,
@@ -293,7 +287,7 @@ def quoted(confidence: str) -> Config:
 def remask(controls: Mapping[str, Any]) -> Scene:
     """Show one toy under both confidences, and what many seeds of the embedded model came to."""
     del controls
-    first = {name: recorded(quoted(name)).steps[0] for name in ("mar", "mf")}
+    first = {name: recipes.recorded(quoted(name)).steps[0] for name in ("mar", "mf")}
     numbers: dict[str, Any] = {
         f"{name} first": WORDS[int(step.drawn[step.committed][0])] for name, step in first.items()
     }

@@ -183,6 +183,8 @@ def test_the_keyboard_alone_goes_through_every_step_bets_moves_and_leaves(browse
     learner.press("l")
     expect(page.locator(".ds.learning")).to_have_count(0)
     expect(page.locator("div.ds-bar")).to_be_visible()
+    # What the lesson left out is drawn now.
+    page.wait_for_function("() => document.querySelector('.ds-trellis canvas').style.width")
     assert "lesson" not in page.url
     assert not learner.errors
     context.close()

@@ -74,7 +74,7 @@ export function create(page) {
     heading(lesson.name);
     const title = el('h2', {class: 'ds-lesson-title', tabindex: -1}, el('span', {class: 'ds-lesson-number', text: lesson.name}), lesson.title);
     about = el('p', {class: 'ds-said', role: 'status'});
-    fields = lesson.controls.map(control => controlOf.create(control, settings[control.name], value => { settings[control.name] = value; address('replaceState'); ask(); }));
+    fields = lesson.controls.map(control => controlOf.create(control, settings[control.name], value => { settings[control.name] = value; ask(); address('replaceState'); }));
     verdict.hidden = true;
     const reset = fields.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'Reset', onclick: restart}), ' ', el('button', {type: 'button', class: 'ds-link-button', text: 'Copy link', onclick: copy})] : [];
     text.replaceChildren(title, ...paragraphs(lesson.text, word), ...fields.length ? [el('div', {class: 'ds-controls-box'}, ...fields.map(field => field.element), about, ...reset)] : [about]);
@@ -106,8 +106,8 @@ export function create(page) {
   function move(change) {
     settings = {...settings, ...change};
     fields.forEach((field, k) => field.set(settings[lesson.controls[k].name]));
+    ask();   // before the address is written, which takes its time
     address('replaceState');
-    ask();
   }
 
   function revealed() { root.dataset.revealed = 'yes'; fillAll(); }

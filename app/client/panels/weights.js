@@ -31,7 +31,7 @@ export function create(go, server) {
     const key = `${view.run.id} ${view.run.count}`;
     if (!known.has(key)) {
       if (known.size > 32) known.clear();
-      known.set(key, server.get_messages({run: view.run.id}).catch(() => { known.delete(key); return {error: 'failed'}; }));
+      known.set(key, view.run.messages ?? server.get_messages({run: view.run.id}).catch(() => { known.delete(key); return {error: 'failed'}; }));
       if (!shown || shown.run !== view.run) { plot.replaceChildren(); said.textContent = 'The numbers of this step are on their way.'; }
     }
     const {edges, steps, error} = await known.get(key);
