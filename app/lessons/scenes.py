@@ -252,6 +252,7 @@ def denoise(controls: Mapping[str, Any]) -> Scene:
     numbers = {
         "steps": len(trace.steps),
         "positions": trace.header.config.length,
+        "prompt": trace.header.config.prompt,
         "settled": settled(trace),
         "text": trace.text,
         "first log z": float(trace.steps[0].log_partition),

@@ -37,7 +37,8 @@ class Lesson:
         formula: MathML, beside the figure and never instead of it.
         again: the same with numbers, for whoever asks.
         at: focus that the figure opens with.
-        bars: probabilities as a table of bars: `rows`, and `columns` with `label`, `prefix` and `tone`.
+        bars: probabilities as a table of bars: `rows`, `head` over them (`text` if it has none), and `columns` with
+            `label`, `prefix` and `tone`.
     """
 
     name: str

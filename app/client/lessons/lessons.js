@@ -177,9 +177,9 @@ export function create(page) {
 
   function fillAll() { for (const part of [text, more]) { fill(part, numbers, ofBet); for (const bar of part.querySelectorAll('[data-bar]')) bar.style.width = `${100 * (numbers[bar.dataset.bar] ?? 0)}%`; } }
 
-  function bars({rows, columns}) {
+  function bars({rows, columns, head: over = 'text'}) {
     const cell = (row, {prefix, tone}) => el('td', {}, el('i', {class: `ds-bar-fill ${tone}`, 'data-bar': `${prefix} ${row}`}), el('data', {class: `ds-number ${tone}`, 'data-name': `${prefix} ${row}`}));
-    return el('table', {class: 'ds-bars'}, el('thead', {}, el('tr', {}, el('th', {scope: 'col', text: 'text'}), ...columns.map(({label}) => el('th', {scope: 'col', text: label})))),
+    return el('table', {class: 'ds-bars'}, el('thead', {}, el('tr', {}, el('th', {scope: 'col', text: over}), ...columns.map(({label}) => el('th', {scope: 'col', text: label})))),
       el('tbody', {}, ...rows.map(row => el('tr', {}, el('th', {scope: 'row'}, el('code', {text: row})), ...columns.map(column => cell(row, column))))));
   }
 

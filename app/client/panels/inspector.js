@@ -9,16 +9,18 @@ export function create(go) {
   const logScale = el('input', {type: 'checkbox', id: 'ds-log'}), order = el('select', {class: 'ds-select', 'aria-label': 'Order of the tokens'},
     ...[['q', 'by q'], ['p', 'by p'], ['change', 'by |q − p|']].map(([value, text]) => el('option', {value, text})));
   const spark = el('canvas', {class: 'ds-spark', 'aria-hidden': 'true'}), needle = el('i', {class: 'ds-needle'});
+  const over = el('div', {}, el('div', {class: 'ds-label', text: 'over the steps: Mar solid, Mf dashed, KL dotted'}), el('div', {class: 'ds-plot', 'aria-hidden': 'true'}, spark, needle));
   let drawn = '', of = null;
   const key = el('div', {class: 'ds-key'}, el('span', {class: 'ds-mark q'}), 'q constrained', el('span', {class: 'ds-mark p'}), 'p model');
   const element = el('div', {class: 'ds-inspector'}, heading, facts,
     el('div', {class: 'ds-controls'}, key, el('span', {class: 'ds-grow'}), order, el('label', {class: 'ds-check'}, logScale, 'log')),
-    rows, el('div', {class: 'ds-label', text: 'over the steps: Mar solid, Mf dashed, KL dotted'}), el('div', {class: 'ds-plot', 'aria-hidden': 'true'}, spark, needle));
+    rows, over);
   let last = null;
   const again = () => last && update(last);
   logScale.addEventListener('change', again);
   order.addEventListener('change', again);
 
+  const nats = x => number(Math.abs(x) < 1e-9 ? 0 : x);   // what rounding leaves of 0
   const fact = {};
   for (const [name, label, what] of [['mar', 'Mar', 'constrained confidence of the drawn token, at temperature 1'], ['mf', 'Mf', 'unconstrained confidence of the drawn token, at temperature 1'],
     ['q', 'H(q)', 'entropy of the posterior, nats'], ['p', 'H(p)', 'entropy of the mean field, nats'], ['kl', 'KL', 'KL(q‖p), nats'], ['forbidden', 'forbidden', 'mass of tokens that no accepted completion can use here']]) {
@@ -68,9 +70,7 @@ export function create(go) {
       const value = state[name] ? run.at(state[name], step, i) : NaN;
       fact[name].textContent = value === -Infinity ? 'later block' : number(value);
     }
-    fact.q.textContent = number(run.at('entropy_posterior', step, i));
-    fact.p.textContent = number(run.at('entropy_mean_field', step, i));
-    fact.kl.textContent = number(run.at('kl', step, i));
+    for (const [name, of] of [['q', 'entropy_posterior'], ['p', 'entropy_mean_field'], ['kl', 'kl']]) fact[name].textContent = nats(run.at(of, step, i));
     fact.forbidden.textContent = probability(run.at('forbidden_mass', step, i));
     element.classList.toggle('waiting', !detail);
     if (!detail && of !== run) rows.replaceChildren();   // another run's numbers must not stand here
@@ -104,6 +104,8 @@ export function create(go) {
 
   // Mf, Mar and KL of this position over the steps, the commit marked.
   function sparkline({run, step, position: i, colours, widths, theme}) {
+    over.hidden = run.steps === 1;
+    if (over.hidden) return;
     const width = Math.max(80, widths.right), height = 54, x = t => 3 + (t + 0.5) / run.steps * (width - 6), y = v => height - 4 - v * (height - 8);
     needle.style.transform = `translateX(${x(step)}px)`;
     const key = [run.id, run.count, i, width, theme].join();
