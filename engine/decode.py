@@ -321,17 +321,10 @@ def _laws(
     top_log_q: np.ndarray,
 ) -> tuple[remasking.Law, remasking.Law]:
     """Return what the confidences see of the mean field (Mf) and of the posterior (Mar)."""
-
-    def probabilities(token_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        log_p = scored.log_mean_field(np.minimum(token_ids, state.logits.shape[1] - 1))
-        log_lift = marginals.log_lift[np.arange(drawn.size), _classes(state.automaton, token_ids)]
-        # A probability; float32 logits may leave a last digit above 1.
-        return np.exp(np.minimum(log_p, 0.0)), np.exp(np.minimum(log_p + log_lift, 0.0))
-
-    p, q = probabilities(drawn)
+    p, q = chain.probabilities(scored, marginals, drawn)
     ends = _late_ids(state)
     if ends:
-        at_ends = [probabilities(np.full(drawn.size, v)) for v in ends]
+        at_ends = [chain.probabilities(scored, marginals, np.full_like(drawn, v)) for v in ends]
         is_end = np.isin(drawn, ends)
         p, q = (
             np.where(is_end, 0.0, np.minimum(x / np.maximum(1 - sum(e[n] for e in at_ends), x), 1.0))

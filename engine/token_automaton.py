@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -118,6 +118,25 @@ class TokenAutomaton:
         return accepted
 
 
+class TokenGroups(NamedTuple):
+    """Tokens by class, those of a class in groups of about 32, of which few need to be looked into one by one.
+
+    The tokens of a group lie a stride apart, so that one instruction serves as many groups as a vector has numbers: of
+    the `n` tokens of class `k` and its `stride = group_ptr[k + 1] - group_ptr[k]` groups, group `g` has number
+    `g, g + stride, …`. A small class is one group.
+
+    Attributes:
+        ptr, tokens: those of class `k` are `tokens[ptr[k]:ptr[k + 1]]`, ascending; int32 and uint32.
+        group_ptr: int32 `[classes + 1]`; the groups of class `k` are `group_ptr[k]:group_ptr[k + 1]`.
+        group_class: int32 `[groups]`.
+    """
+
+    ptr: np.ndarray
+    tokens: np.ndarray
+    group_ptr: np.ndarray
+    group_class: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Edges:
     """Moves of a token automaton grouped by (source, target); the classes that make a move are its label.
@@ -152,6 +171,16 @@ class Edges:
         order = np.argsort(self.target, kind="stable")
         counts = np.bincount(self.target, minlength=self.ptr.size - 1)
         return np.cumsum([0, *counts], dtype=np.uint32), sources[order], self.label[order]
+
+    @cached_property
+    def groups(self) -> TokenGroups:
+        """The tokens of each class parted into groups."""
+        sizes = np.diff(self.class_tokens_ptr)
+        # A whole number of vectors, or none: what is left of a loop over vectors is as slow as several of them.
+        strides = np.where(sizes < 256, np.minimum(sizes, 1), -(-sizes // 2048) * 64).astype(np.int32)
+        group_ptr = np.cumsum([0, *strides], dtype=np.int32)
+        group_class = np.repeat(np.arange(sizes.size, dtype=np.int32), strides)
+        return TokenGroups(self.class_tokens_ptr, self.class_tokens.view(np.uint32), group_ptr, group_class)
 
     @property
     def labels(self) -> int:

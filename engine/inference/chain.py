@@ -123,6 +123,7 @@ def marginals(potential: Potential, messages: Messages) -> Marginals:
         messages.forward_exponent,
         messages.backward,
         messages.backward_exponent,
+        potential.masked,
         potential.labels[0],
         potential.log_class_mass,
         potential.mean_log,
@@ -171,8 +172,7 @@ def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
         potential.logits,
         potential.largest,
         potential.scale,
-        edges.class_tokens_ptr,
-        edges.class_tokens,
+        edges.groups,
     )
     return chosen, path
 
@@ -210,18 +210,16 @@ def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) ->
         potential.canvas,
         potential.masked,
         potential.scale,
-        potential.best,
-        potential.largest,
+        potential.group_peak,
+        potential.group_weight,
         classes,
         rest,
-        edges.class_tokens_ptr,
-        edges.class_tokens,
+        edges.groups,
     )
 
 
 def top_tokens(potential: Potential, marginals: Marginals, top: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return `(ids, log p, log q)` of the shown tokens as in `StepRecord`; a committed position shows its own."""
-    edges = potential.automaton.edges
     return tokens.top_tokens(
         potential.logits,
         potential.canvas,
@@ -229,12 +227,25 @@ def top_tokens(potential: Potential, marginals: Marginals, top: int) -> tuple[np
         potential.scale,
         potential.largest,
         potential.log_total,
-        potential.best,
+        potential.group_peak,
         marginals.log_lift,
         potential.automaton.token_class,
-        edges.class_tokens_ptr,
-        edges.class_tokens,
+        potential.automaton.edges.groups,
         top,
+    )
+
+
+def probabilities(potential: Potential, marginals: Marginals, token_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return `(p, q)`, float64 `[length]`: of one token a position under the mean field and under the posterior."""
+    return tokens.probabilities(
+        potential.logits,
+        potential.masked,
+        potential.scale,
+        potential.largest,
+        potential.log_total,
+        marginals.log_lift,
+        potential.automaton.token_class,
+        token_ids,
     )
 
 

@@ -64,8 +64,7 @@ def tokens(potential: Potential, draws: Draws) -> np.ndarray:
         potential.logits[masked] * potential.scale,
         draws.classes[:, masked],
         draws.rest[:, masked],
-        edges.class_tokens_ptr,
-        edges.class_tokens,
+        edges.groups,
     )
     return out
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.errors import ModelError
-from engine.inference import sweeps, tokens
+from engine.inference import masses, sweeps
 from engine.inference.filtering import keep_top
 from engine.inference.wide import NEVER
 
@@ -34,6 +33,7 @@ class Potential:
         mean_log: float64 `[length classes]`, mean of `log p_i` over a class under `p_i`.
         best: float64 `[length classes]`, log of the largest probability in each class, relative to the largest of all.
         entropy: float64 `[length]`, of the mean field, nats.
+        group_peak, group_weight: `[rows blocks]`, what `masses.class_masses` notes of the groups of tokens.
         automaton: whose classes are meant.
     """
 
@@ -49,6 +49,8 @@ class Potential:
     mean_log: np.ndarray
     best: np.ndarray
     entropy: np.ndarray
+    group_peak: np.ndarray
+    group_weight: np.ndarray
     automaton: TokenAutomaton
 
     @property
@@ -91,13 +93,6 @@ class Potential:
         scaled = self.logits[self.masked] * self.scale
         return np.asarray(scaled - offset.astype(scaled.dtype)[:, None], np.float32)
 
-    def log_mean_field(self, token_ids: np.ndarray) -> np.ndarray:
-        """Return float64 `[length]`: `log p_i(token_ids[i])`; 0 at committed positions."""
-        out = np.zeros(self.length)
-        chosen = self.logits[self.masked, token_ids[self.masked]].astype(np.float64)
-        out[self.masked] = (chosen - self.largest) * float(self.scale) - self.log_total
-        return out
-
 
 def potential(
     logits: np.ndarray,
@@ -123,35 +118,21 @@ def potential(
     Raises:
         ModelError: a row has no finite maximum.
     """
-    edges = automaton.edges
-    masked = np.flatnonzero(canvas == mask_id)
     logits = np.ascontiguousarray(logits)
     scale = logits.dtype.type(1.0 / temperature)
     if top_p is not None or top_k is not None:
-        logits, scale = _filtered(logits, masked, temperature, top_p, top_k), logits.dtype.type(1.0)
-    mass, exponent, log_mass, mean_log, best, entropy, largest, log_total = tokens.class_masses(
-        logits, canvas, masked, scale, automaton.token_class, edges.class_tokens_ptr, edges.class_tokens
+        logits, scale = _filtered(logits, canvas == mask_id, temperature, top_p, top_k), logits.dtype.type(1.0)
+    unsound, masked, of_classes, (entropy, largest, log_total), of_groups = masses.class_masses(
+        logits, canvas, mask_id, scale, automaton.token_class, automaton.edges.groups
     )
-    if not math.isfinite(largest.sum()):
+    if unsound:
         bad = int(masked[np.flatnonzero(~np.isfinite(largest))[0]])
         raise ModelError(
             f"The model's logits at position {bad} have no finite maximum.",
             "Check the model's weights and numeric type; a mean field gives some token a probability in every row.",
         )
     return Potential(
-        canvas,
-        masked,
-        logits,
-        scale,
-        largest,
-        log_total,
-        mass,
-        exponent,
-        log_mass,
-        mean_log,
-        best,
-        entropy,
-        automaton,
+        canvas, masked, logits, scale, largest, log_total, *of_classes, entropy, *of_groups, automaton=automaton
     )
 
 

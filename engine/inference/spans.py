@@ -55,6 +55,10 @@ def draw_midpoints(edges, edges_into, live_ptr, live, f, fk, mass, exponent, noi
         half *= 2
     while half >= 1:
         for middle in range(half, length, 2 * half):
+            if live_ptr[middle + 1] - live_ptr[middle] == 1:
+                path[middle] = ids[middle, 0] = live[live_ptr[middle]]
+                log_probability[middle], entropy[middle], probability[middle, 0] = 0.0, 0.0, 1.0
+                continue
             left, right = middle - half, min(middle + half, length)
             even = uneven[left] == uneven[right]
             if left == 0:

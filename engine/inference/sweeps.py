@@ -31,23 +31,23 @@ def label_masses(m, k, label_ptr, label_class):
     labels = label_ptr.size - 1
     out = np.empty((length, labels))
     exponent = np.empty((length, labels), np.int32)
+    several = np.flatnonzero(np.diff(label_ptr) > 1)
     for i in range(length):
         plain = True
         for c in range(classes):
             plain &= (k[i, c] == 0) | (m[i, c] == 0.0)
-        for b in range(labels):
+        for b in range(labels):  # most labels have one class
+            c = np.uint32(label_class[label_ptr[b]])
+            out[i, b], exponent[i, b] = m[i, c], k[i, c]
+        for b in several:
             x, y = 0.0, NEVER
-            if plain:
-                for p in range(label_ptr[b], label_ptr[b + 1]):
-                    x += m[i, label_class[p]]
-                y = 0 if x > 0.0 else NEVER
-            else:
-                for p in range(label_ptr[b], label_ptr[b + 1]):
-                    c = label_class[p]
-                    if m[i, c] > 0.0:
-                        x, y = add(x, y, m[i, c], k[i, c])
-            out[i, b] = x
-            exponent[i, b] = y
+            for p in range(label_ptr[b], label_ptr[b + 1]):
+                c = label_class[p]
+                if plain:
+                    x += m[i, c]
+                elif m[i, c] > 0.0:
+                    x, y = add(x, y, m[i, c], k[i, c])
+            out[i, b], exponent[i, b] = x, (0 if x > 0.0 else NEVER) if plain else y
     return out, exponent
 
 
@@ -132,16 +132,25 @@ def backward(edges, accepting, states_ptr, states, mass, exponent):
         `live[live_ptr[i]:live_ptr[i + 1]]`, ascending, and the numbers aligned with `live`. There are none at any
         boundary when nothing is accepted.
     """
-    live_ptr, size = np.full(states_ptr.size, states.size), states.size
+    live_ptr, size = np.empty(states_ptr.size, np.int64), states.size
     live, m, k = np.empty(size, np.int32), np.empty(size), np.empty(size, np.int32)
-    # They are filled from their ends, since the last boundary comes first.
-    last = states[states_ptr[-2] : states_ptr[-1]]
-    last = last[accepting[last]]
-    begin = live_ptr[-2] = size - last.size
-    live[begin:], m[begin:], k[begin:] = last, 1.0, 0
+    begin = _backward(edges, accepting, states_ptr, states, mass, exponent, live_ptr, live, m, k)
+    return live_ptr, live[begin:], m[begin:], k[begin:]
+
+
+@njit(cache=True)
+def _backward(edges, accepting, states_ptr, states, mass, exponent, live_ptr, live, m, k):
+    """Fill the message from its end, since the last boundary comes first; return where it begins."""
+    place = live_ptr[-1] = live.size
+    for n in range(states_ptr[-1] - 1, states_ptr[-2] - 1, -1):
+        if accepting[states[n]]:
+            place -= 1
+            live[place], m[place], k[place] = states[n], 1.0, 0
+    live_ptr[-2] = place
     _sweep(edges, states_ptr, states, mass, exponent, -1, live_ptr, live, m, k)
-    begin = live_ptr[0]
-    return live_ptr - begin, live[begin:], m[begin:], k[begin:]
+    place = live_ptr[0]
+    live_ptr -= place
+    return place
 
 
 def forward(edges_into, live_ptr, live, mass, exponent):
@@ -258,7 +267,7 @@ def _span_of_row(mass, exponent, i):
 
 
 @njit(cache=True)
-def lifts(edges, labels, live_ptr, live, f, fk, b, bk, mass, log_mass, mean_log, log_partition):
+def lifts(edges, labels, live_ptr, live, f, fk, b, bk, masked, mass, log_mass, mean_log, log_partition):
     """Return the lift of each class that has mass, and what follows from it.
 
     `lift_i(c) = Σ f_i(q) b_{i+1}(move(q, c)) / Z`, first summed per label and then spread to the label's classes.
@@ -267,6 +276,7 @@ def lifts(edges, labels, live_ptr, live, f, fk, b, bk, mass, log_mass, mean_log,
         edges: `(ptr, target, label)`.
         labels: `(label_ptr, label_class)`.
         live_ptr, live, f, fk, b, bk: live states and both messages.
+        masked: int64, the positions whose lifts are computed; a committed token's is 1.
         mass: of the labels, `[length labels]`.
         log_mass: of the classes, `[length classes]`.
         mean_log: mean of `log p` over each class, `[length classes]`.
@@ -278,16 +288,23 @@ def lifts(edges, labels, live_ptr, live, f, fk, b, bk, mass, log_mass, mean_log,
     ptr, target, label = edges
     label_ptr, label_class = labels
     length, states = mass.shape[0], ptr.size - 1
-    lift, shift = np.zeros(log_mass.shape), np.empty(length)
+    lift = np.zeros(log_mass.shape)
+    entropy, kl, forbidden = np.zeros(length), np.zeros(length), np.zeros(length)
     dense, dense_k = np.zeros(states), np.full(states, NEVER, np.int32)
     flow, flow_k = np.empty(mass.shape[1]), np.empty(mass.shape[1], np.int32)
+    row = 0
     for i in range(length):
+        if row == masked.size or masked[row] != i:
+            for c in range(lift.shape[1]):
+                lift[i, c] = 0.0 if log_mass[i, c] > -np.inf else -np.inf
+            continue
+        row += 1
         begin, middle, stop = live_ptr[i], live_ptr[i + 1], live_ptr[i + 2]
         most_f, span_f = _span(fk, begin, middle)
         most_b, span_b = _span(bk, middle, stop)
         flow[:] = 0.0
         if span_f + span_b <= _SAFE + 1:
-            shift[i] = (most_f + most_b - 0.5 * (span_f + span_b)) * BASE_LOG - log_partition
+            shift = (most_f + most_b - 0.5 * (span_f + span_b)) * BASE_LOG - log_partition
             for n in range(middle, stop):
                 dense[np.uint32(live[n])] = b[n] * _scale(most_b - bk[n], span_b)
             for n in range(begin, middle):
@@ -300,7 +317,7 @@ def lifts(edges, labels, live_ptr, live, f, fk, b, bk, mass, log_mass, mean_log,
                     for p in range(label_ptr[c], label_ptr[c + 1]):
                         lift[i, label_class[p]] += flow[c]
         else:
-            shift[i] = np.nan
+            shift = np.nan
             for n in range(middle, stop):
                 dense[live[n]], dense_k[live[n]] = b[n], bk[n]
             over = slice(begin, middle)
@@ -308,7 +325,8 @@ def lifts(edges, labels, live_ptr, live, f, fk, b, bk, mass, log_mass, mean_log,
             _wide_lift(labels, flow, flow_k, log_partition, lift[i])
         for n in range(middle, stop):
             dense[np.uint32(live[n])] = 0.0
-    return lift, *_of_lifts(lift, shift, log_mass, mean_log)
+        entropy[i], kl[i], forbidden[i] = _of_lift(lift[i], shift, log_mass[i], mean_log[i])
+    return lift, entropy, kl, forbidden
 
 
 @njit(cache=True)
@@ -339,29 +357,25 @@ def _wide_lift(labels, flow, flow_k, log_partition, log_lift):
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _of_lifts(lift, shift, log_mass, mean_log):
+def _of_lift(lift, shift, log_mass, mean_log):
     """Turn lifts into logarithms where `shift`, to be added to them, isn't NaN; `-inf` where a class has no mass.
 
     Returns:
-        Of each position the entropy of its posterior, its divergence from the mean field, and the forbidden mass.
+        The entropy of the position's posterior, its divergence from the mean field, and the forbidden mass.
     """
-    length, classes = lift.shape
-    entropy, kl, forbidden = np.empty(length), np.empty(length), np.empty(length)
-    for i in range(length):
-        if not np.isnan(shift[i]):
-            for c in range(classes):
-                x = log(max(lift[i, c], DOWN**4)) + shift[i]
-                lift[i, c] = x if lift[i, c] > 0.0 else -np.inf
-        h, d, no = 0.0, 0.0, 0.0
-        for c in range(classes):
-            allowed = (lift[i, c] > -np.inf) & (log_mass[i, c] > -np.inf)
-            vote = lift[i, c] if allowed else 0.0
-            log_q = log_mass[i, c] + vote
-            q = exp(min(max(log_q, -700.0), 80.0))
-            q = q if log_q > -700.0 else 0.0
-            no += 0.0 if allowed else q
-            d += q * vote
-            h -= q * (mean_log[i, c] + vote) if allowed else 0.0
-            lift[i, c] = vote if allowed else -np.inf
-        entropy[i], kl[i], forbidden[i] = h, d, no
+    if not np.isnan(shift):
+        for c in range(lift.size):
+            x = log(max(lift[c], DOWN**4)) + shift
+            lift[c] = x if lift[c] > 0.0 else -np.inf
+    entropy, kl, forbidden = 0.0, 0.0, 0.0
+    for c in range(lift.size):
+        allowed = (lift[c] > -np.inf) & (log_mass[c] > -np.inf)
+        vote = lift[c] if allowed else 0.0
+        log_q = log_mass[c] + vote
+        q = exp(min(max(log_q, -700.0), 80.0))
+        q = q if log_q > -700.0 else 0.0
+        forbidden += 0.0 if allowed else q
+        kl += q * vote
+        entropy -= q * (mean_log[c] + vote) if allowed else 0.0
+        lift[c] = vote if allowed else -np.inf
     return entropy, kl, forbidden

@@ -1,0 +1,110 @@
+"""Classes of many tokens, which are looked into group by group: masses, lists and draws against plain sums and sorts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.inference import batch, chain, tokens
+from engine.inference.potential import Potential, potentials
+from engine.token_automaton import TokenAutomaton
+
+VOCAB, MASK = 3001, 3001
+TEMPERATURES = (1.0, 0.2)
+
+
+def automaton() -> TokenAutomaton:
+    """Two states; classes of 1, 40, 255, 256, 600 and about 1,750 tokens, and a dead one."""
+    rng = np.random.default_rng(1)
+    sizes = (100, 1, 40, 255, 256, 600)
+    token_class = np.repeat(np.arange(len(sizes) + 1), (*sizes, VOCAB - sum(sizes))).astype(np.int32)
+    source = np.asarray([0, 0, 1, 0, 1, 1, 0], np.int32)
+    target = np.asarray([0, 1, 0, 0, 1, 0, 1], np.int32)
+    return TokenAutomaton(
+        start=0,
+        end=-1,
+        accepting=np.ones(2, bool),
+        token_class=rng.permutation(token_class),
+        class_ptr=np.asarray([0, 0, 1, 3, 4, 5, 6, 7], np.int32),
+        class_source=source,
+        class_target=target,
+        state_spans=((), ()),
+    )
+
+
+AUTOMATON = automaton()
+
+
+def logits(dtype: type, spread: float = 2.0) -> np.ndarray:
+    values = np.random.default_rng(2).normal(0.0, spread, (5, VOCAB))
+    values[1, AUTOMATON.token_class == 3] = -np.inf
+    values[2, AUTOMATON.token_class == 6] -= 2000.0  # no float holds the weights of these beside the others'
+    values[3, ::7] = -np.inf
+    return values.astype(dtype)
+
+
+def found(dtype: type = np.float64) -> list[Potential]:
+    canvas = np.asarray([MASK, MASK, MASK, MASK, 17], np.int32)
+    return potentials(logits(dtype), canvas, MASK, AUTOMATON, TEMPERATURES)
+
+
+def log_p(dtype: type, temperature: float) -> np.ndarray:
+    values = logits(dtype).astype(np.float64)[:4] / temperature
+    return values - np.logaddexp.reduce(values, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-11), (np.float32, 2e-6)])
+def test_class_masses_at_each_temperature_are_sums_over_their_tokens(dtype: type, precision: float) -> None:
+    for temperature, got in zip(TEMPERATURES, found(dtype), strict=True):
+        p = log_p(dtype, temperature)
+        expected = np.stack(
+            [np.logaddexp.reduce(p[:, AUTOMATON.token_class == c], axis=1) for c in range(AUTOMATON.classes)], axis=1
+        )
+        np.testing.assert_allclose(got.log_class_mass[:4], expected, rtol=precision, atol=precision)
+        terms = np.exp(p) * np.where(p > -np.inf, p, 0.0)
+        np.testing.assert_allclose(got.entropy[:4], -terms.sum(axis=1), rtol=10 * precision)
+        assert got.log_class_mass[4, AUTOMATON.token_class[17]] == 0.0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_listed_tokens_are_the_first_of_a_sort(which: int) -> None:
+    here, top = found()[which], 12
+    marginals = chain.marginals(here, chain.messages(here))
+    ids, log_mean_field, log_posterior = chain.top_tokens(here, marginals, top)
+    p = log_p(np.float64, TEMPERATURES[which])
+    q = p + marginals.log_lift[:4, AUTOMATON.token_class]
+    for n, score in enumerate((p, q)):
+        order = np.argsort(-score, axis=1)[:, :top]
+        np.testing.assert_array_equal(ids[:4, n], np.where(np.take_along_axis(score, order, 1) > -np.inf, order, -1))
+        np.testing.assert_allclose(log_mean_field[:4, n], np.take_along_axis(p, order, 1), rtol=1e-6)
+        np.testing.assert_allclose(log_posterior[:4, n], np.take_along_axis(q, order, 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("c", [1, 2, 4, 5, 6])
+def test_evenly_spread_noise_draws_each_token_of_a_class_as_often_as_it_is_probable(c: int, which: int) -> None:
+    here, count = found()[which], 20_000
+    p = np.exp(log_p(np.float64, TEMPERATURES[which]) - here.log_class_mass[:4, [c]])
+    seen = np.zeros((4, VOCAB))
+    for n in range(count):
+        drawn = tokens_of(here, c, np.full(5, (n + 0.5) / count))
+        seen[np.arange(4), drawn[:4]] += 1
+        assert drawn[4] == 17
+    p[:, AUTOMATON.token_class != c] = 0.0
+    assert np.abs(seen - count * p).max() <= 2.0
+
+
+def test_tokens_of_many_draws_are_those_of_single_draws() -> None:
+    here = found()[0]
+    u = np.random.default_rng(3).random((50, 5))
+    for c in (1, 2, 4, 5, 6):
+        classes = np.full((50, 4), c, np.int32)
+        many = batch.draw_tokens(here.logits[:4] * here.scale, classes, u[:, :4], AUTOMATON.edges.groups)
+        single = np.stack([tokens_of(here, c, row) for row in u])
+        np.testing.assert_array_equal(many, single[:, :4])
+
+
+def tokens_of(here: Potential, c: int, rest: np.ndarray) -> np.ndarray:
+    of_groups = here.group_peak, here.group_weight
+    classes, groups = np.full(5, c, np.int32), AUTOMATON.edges.groups
+    return tokens.draw_tokens(here.logits, here.canvas, here.masked, here.scale, *of_groups, classes, rest, groups)
