@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from engine import noise, remasking
 from engine.errors import EmptyLanguageError
 from engine.inference import chain, independent, lookahead, midpoint, paths
-from engine.inference.potential import Potential, potential
+from engine.inference.potential import Potential, potential, potentials
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from engine.models import Denoiser
     from engine.token_automaton import TokenAutomaton
     from engine.vocabulary import Vocabulary
+
+    _Inference: TypeAlias = tuple[Potential, Messages, Marginals]
 
 EXACT = ("midpoint", "tree", "chain", "map")
 """Samplers of the constrained posterior."""
@@ -145,12 +147,10 @@ class _Step:
     config: Config
     number: int
 
-    def inference(
-        self, temperature: float = 1.0, top_p: float | None = None, top_k: int | None = None
-    ) -> tuple[Potential, Messages, Marginals]:
-        found = potential(self.logits, self.canvas, self.vocabulary.mask_id, self.automaton, temperature, top_p, top_k)
-        messages = chain.messages(found)
-        return found, messages, chain.marginals(found, messages)
+    @property
+    def seen(self) -> tuple[np.ndarray, np.ndarray, int, TokenAutomaton]:
+        """What potentials are made of."""
+        return self.logits, self.canvas, self.vocabulary.mask_id, self.automaton
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,9 +177,7 @@ def _record(
     """Do one step's inference, draw and choice, and write all of it down."""
     started = time.perf_counter()
     config = state.config
-    (found, messages, marginals), lifted = _drawn_from(state)
-    plain = config.temperature in (0, 1) and (lifted or not _filters(config))
-    at_one = (found, messages, marginals) if plain else state.inference()
+    (found, messages, marginals), at_one, lifted = _inferred(state)
     draw = draw or _draw(state, found, messages, marginals)
     top = chain.top_tokens(found, marginals, TOP_TOKENS)
     scored = (found, marginals) if config.remasking in remasking.DREAM else (at_one[0], at_one[2])
@@ -298,14 +296,24 @@ def again(record: StepRecord, logits: np.ndarray, header: Header, step: int, mod
     return _record(state, block_stop, count, keep, model_ms, {}, draw, record.committed)
 
 
-def _drawn_from(state: _Step) -> tuple[tuple[Potential, Messages, Marginals], bool]:
-    """Return inference on what is drawn from, and whether its filters had to be lifted to leave a completion."""
+def _inferred(state: _Step) -> tuple[_Inference, _Inference, bool]:
+    """Return inference on what is drawn from and on the mean field at temperature 1, and whether filters were lifted.
+
+    They have to be where they leave no completion.
+    """
     config = state.config
     drawn_at = config.temperature or 1.0
-    filtered = state.inference(drawn_at, config.top_p, config.top_k)
-    if config.sampler in BASELINES or filtered[1].possible or not _filters(config):
-        return filtered, False
-    return state.inference(drawn_at), True
+    if _filters(config):
+        filtered = _infer(potential(*state.seen, drawn_at, config.top_p, config.top_k))
+        if config.sampler in BASELINES or filtered[1].possible:
+            return filtered, _infer(potential(*state.seen)), False
+    found = [_infer(x) for x in potentials(*state.seen, (1.0,) if drawn_at == 1 else (drawn_at, 1.0))]
+    return found[0], found[-1], _filters(config)
+
+
+def _infer(found: Potential) -> _Inference:
+    messages = chain.messages(found)
+    return found, messages, chain.marginals(found, messages)
 
 
 def _filters(config: Config) -> bool:

@@ -19,14 +19,14 @@ _PLAIN = -80.0
 
 
 @njit(cache=True, error_model="numpy")
-def class_masses(logits, canvas, mask_id, scale, token_class, groups):
-    """Sum a mean field over the tokens of each class.
+def class_masses(logits, canvas, mask_id, scales, token_class, groups):
+    """Sum a mean field over the tokens of each class, at each of some temperatures.
 
     Args:
         logits: `[length vocab]`.
         canvas: int32 `[length]`; a position that isn't masked is a point mass on the class of its token.
         mask_id: the id that stands on masked positions.
-        scale: of the type of `logits`, one over the temperature.
+        scales: `[temperatures]` of the type of `logits`, one over each temperature.
         token_class: int32 `[vocab]`.
         groups: `TokenGroups`.
 
@@ -34,46 +34,50 @@ def class_masses(logits, canvas, mask_id, scale, token_class, groups):
         `(unsound, masked, of_classes, of_positions, of_groups)`: how many rows give no mean field, since a logit is NaN
         or infinite or all are impossible, and int64 `[rows]`, the masked positions, ascending.
 
-        `of_classes` is `(m, k, log_mass, mean_log, best)`, each `[length classes]`: masses as numbers, their logarithm,
-        the mean of `log p` over each class under `p` (0 where it has no mass), and the largest tempered logit of each
-        class relative to its row's largest.
+        `of_classes` is `(m, k, log_mass, mean_log, best)`, each `[temperatures length classes]`: masses as numbers,
+        their logarithm, the mean of `log p` over each class under `p` (0 where it has no mass), and the largest
+        tempered logit of each class relative to its row's largest.
 
-        `of_positions` is `(entropy, largest, log_total)`: the entropy of the mean field `[length]`, the largest logit
-        `[rows]`, not finite where the row is unsound, and the log of the sum of
-        `exp(scale · (logits − largest))`, `[rows]`.
+        `of_positions` is `(entropy, log_total, largest)`: the entropy of the mean field `[temperatures length]`, the
+        log of the sum of `exp(scale · (logits − largest))`, `[temperatures rows]`, and the largest logit, `[rows]`, not
+        finite where the row is unsound.
 
-        `of_groups` is `(peak, weight)`, each `[rows groups]` of the type of `logits`: the largest logit of each group,
-        and the sum of its weights relative to the largest logit of its class.
+        `of_groups` is `(weight, peak)`, of the type of `logits`: the sum of each group's weights relative to the
+        largest logit of its class, `[temperatures rows groups]`, and the largest logit of each group, `[rows groups]`.
     """
     ptr, tokens, group_ptr, group_class = groups
     masked = np.flatnonzero(canvas == mask_id)
-    shape = (canvas.size, ptr.size - 1)
+    temperatures, classes, rows = scales.size, ptr.size - 1, masked.size
+    shape = (temperatures, canvas.size, classes)
     m, k = np.zeros(shape), np.full(shape, NEVER, np.int32)
     log_mass, mean_log, best = np.full(shape, -np.inf), np.zeros(shape), np.full(shape, -np.inf)
-    entropy = np.zeros(canvas.size)
-    largest, log_total = np.full(masked.size, np.nan), np.zeros(masked.size)
-    group_peak = np.empty((masked.size, group_class.size), logits.dtype)
-    group_weight = np.empty_like(group_peak)
-    distance, weight = np.empty(tokens.size, logits.dtype), np.empty(tokens.size, logits.dtype)
-    total, peak = np.empty(shape[1]), np.empty(shape[1], logits.dtype)
+    entropy, log_total = np.zeros(shape[:2]), np.zeros((temperatures, rows))
+    largest = np.full(rows, np.nan)
+    group_weight = np.empty((temperatures, rows, group_class.size), logits.dtype)
+    group_peak = np.empty((rows, group_class.size), logits.dtype)
+    values, distance = np.empty(tokens.size, logits.dtype), np.empty(tokens.size, logits.dtype)
+    weight = np.empty(tokens.size, logits.dtype)
+    total, peak = np.empty(classes), np.empty(classes, logits.dtype)
     row, unsound = 0, 0
     for i in range(canvas.size):
         if canvas[i] == mask_id:
             if _sound(logits[i]):
-                _gather(logits[i], tokens, distance)
-                _distances(ptr, group_ptr, scale, distance, group_peak[row], peak)
-                _exponentials(distance, weight)
-                _sums(ptr, group_ptr, distance, weight, group_weight[row], total, mean_log[i])
-                largest[row], log_total[row], entropy[i] = _finish_row(
-                    scale, peak, total, mean_log[i], m[i], k[i], log_mass[i], best[i]
-                )
+                _gather(logits[i], tokens, values)
+                _peaks(ptr, group_ptr, values, group_peak[row], peak)
+                largest[row] = peak.max()
+                for n in range(temperatures):
+                    _distances(ptr, scales[n], values, peak, distance)
+                    _exponentials(distance, weight)
+                    _sums(ptr, group_ptr, distance, weight, group_weight[n, row], total, mean_log[n, i])
+                    out = m[n, i], k[n, i], log_mass[n, i], mean_log[n, i], best[n, i]
+                    log_total[n, row], entropy[n, i] = _finish_row(scales[n], largest[row], peak, total, out)
             unsound += not np.isfinite(largest[row])
             row += 1
         elif canvas[i] < token_class.size:
             c = token_class[canvas[i]]
-            m[i, c], k[i, c], log_mass[i, c], best[i, c] = 1.0, 0, 0.0, 0.0
-    of_classes, of_positions = (m, k, log_mass, mean_log, best), (entropy, largest, log_total)
-    return unsound, masked, of_classes, of_positions, (group_peak, group_weight)
+            m[:, i, c], k[:, i, c], log_mass[:, i, c], best[:, i, c] = 1.0, 0, 0.0, 0.0
+    of_classes, of_positions = (m, k, log_mass, mean_log, best), (entropy, log_total, largest)
+    return unsound, masked, of_classes, of_positions, (group_weight, group_peak)
 
 
 @njit(cache=True, fastmath={"reassoc"})
@@ -92,22 +96,19 @@ def _gather(row, tokens, out):
 
 
 @njit(cache=True, fastmath=FAST)
-def _distances(ptr, group_ptr, scale, distance, group_peak, peak):
-    """Turn logits into tempered distances to their class's largest, and note the largest of each group and class."""
+def _peaks(ptr, group_ptr, values, group_peak, peak):
+    """Fill in the largest logit of each group and class; `-inf` for a class without tokens."""
     for c in range(peak.size):
         begin, stop = ptr[c], ptr[c + 1]
         first, last = group_ptr[c], group_ptr[c + 1]
-        if stop - begin == 1:  # most classes have one token
-            peak[c] = group_peak[first] = distance[begin]
-            distance[begin] = 0.0
-            continue
         peak[c] = -np.inf
-        if last - first == 1:
-            peak[c] = group_peak[first] = _largest(distance[begin:stop])
+        if stop - begin == 1:  # most classes have one token
+            peak[c] = group_peak[first] = values[begin]
+        elif last - first == 1:
+            peak[c] = group_peak[first] = _largest(values[begin:stop])
         elif last > first:
-            _group_peaks(distance[begin:stop], group_peak[first:last])
+            _group_peaks(values[begin:stop], group_peak[first:last])
             peak[c] = _largest(group_peak[first:last])
-        _relative(distance[begin:stop], peak[c], scale)
 
 
 @njit(cache=True, fastmath=FAST)
@@ -133,12 +134,22 @@ def _raise_to(out, values):
 
 
 @njit(cache=True, fastmath=FAST)
-def _relative(values, peak, scale):
-    """Replace values by `scale` times their distance to the largest, at least `LEAST`."""
+def _distances(ptr, scale, values, peak, out):
+    """Fill in `scale` times the distance of each logit to its class's largest, at least `LEAST`."""
+    for c in range(peak.size):
+        begin, stop = ptr[c], ptr[c + 1]
+        if stop - begin == 1:
+            out[begin] = 0.0
+        else:
+            _relative(values[begin:stop], peak[c], scale, out[begin:stop])
+
+
+@njit(cache=True, fastmath=FAST)
+def _relative(values, peak, scale, out):
     least = values.dtype.type(LEAST)
     base = larger(peak, values.dtype.type(-3e38))
     for t in range(values.size):
-        values[t] = larger((values[t] - base) * scale, least)
+        out[t] = larger((values[t] - base) * scale, least)
 
 
 @njit(cache=True, fastmath=FAST)
@@ -198,15 +209,15 @@ def _least_possible(best):
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _finish_row(scale, peak, total, mean_log, m, k, log_mass, best):
-    """Normalise the classes of a row; `mean_log` comes in as the sum of weight times its logarithm.
+def _finish_row(scale, highest, peak, total, out):
+    """Fill in what `of_classes` has of a row, in place of the sum of weight times its logarithm in `mean_log`.
 
     The loops have no branches, so that they run over vectors; a class without mass has any finite numbers until the
     last line that it meets.
     """
-    highest = np.float64(peak.max())
+    m, k, log_mass, mean_log, best = out
     if highest == -np.inf:
-        return highest, 0.0, 0.0
+        return 0.0, 0.0
     sum_of_all = 0.0
     for c in range(total.size):
         x = (np.float64(peak[c]) - highest) * np.float64(scale)
@@ -229,7 +240,7 @@ def _finish_row(scale, peak, total, mean_log, m, k, log_mass, best):
         k[c] = 0 if possible else NEVER
     if not plain:
         _wide_masses(total, best, log_total, m, k)
-    return highest, log_total, entropy
+    return log_total, entropy
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})

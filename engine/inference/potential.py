@@ -118,12 +118,23 @@ def potential(
     Raises:
         ModelError: a row has no finite maximum.
     """
-    logits = np.ascontiguousarray(logits)
-    scale = logits.dtype.type(1.0 / temperature)
     if top_p is not None or top_k is not None:
-        logits, scale = _filtered(logits, canvas == mask_id, temperature, top_p, top_k), logits.dtype.type(1.0)
-    unsound, masked, of_classes, (entropy, largest, log_total), of_groups = masses.class_masses(
-        logits, canvas, mask_id, scale, automaton.token_class, automaton.edges.groups
+        logits, temperature = _filtered(logits, canvas == mask_id, temperature, top_p, top_k), 1.0
+    return potentials(logits, canvas, mask_id, automaton, (temperature,))[0]
+
+
+def potentials(
+    logits: np.ndarray, canvas: np.ndarray, mask_id: int, automaton: TokenAutomaton, temperatures: tuple[float, ...]
+) -> list[Potential]:
+    """Do what `potential` does for several temperatures, in one pass over the logits.
+
+    Raises:
+        ModelError: a row has no finite maximum.
+    """
+    logits = np.ascontiguousarray(logits)
+    scales = np.array([1.0 / temperature for temperature in temperatures], logits.dtype)
+    unsound, masked, of_classes, (entropy, log_total, largest), (weight, peak) = masses.class_masses(
+        logits, canvas, mask_id, scales, automaton.token_class, automaton.edges.groups
     )
     if unsound:
         bad = int(masked[np.flatnonzero(~np.isfinite(largest))[0]])
@@ -131,9 +142,22 @@ def potential(
             f"The model's logits at position {bad} have no finite maximum.",
             "Check the model's weights and numeric type; a mean field gives some token a probability in every row.",
         )
-    return Potential(
-        canvas, masked, logits, scale, largest, log_total, *of_classes, entropy, *of_groups, automaton=automaton
-    )
+    return [
+        Potential(
+            canvas,
+            masked,
+            logits,
+            scale,
+            largest,
+            log_total[n],
+            *(quantity[n] for quantity in of_classes),
+            entropy=entropy[n],
+            group_peak=peak,
+            group_weight=weight[n],
+            automaton=automaton,
+        )
+        for n, scale in enumerate(scales)
+    ]
 
 
 def _filtered(
