@@ -142,19 +142,12 @@ def potentials(
             f"The model's logits at position {bad} have no finite maximum.",
             "Check the model's weights and numeric type; a mean field gives some token a probability in every row.",
         )
+    mass, exponent, log_mass, mean_log, best = of_classes
     return [
         Potential(
-            canvas,
-            masked,
-            logits,
-            scale,
-            largest,
-            log_total[n],
-            *(quantity[n] for quantity in of_classes),
-            entropy=entropy[n],
-            group_peak=peak,
-            group_weight=weight[n],
-            automaton=automaton,
+            *(canvas, masked, logits, scale, largest, log_total[n]),
+            *(mass[n], exponent[n], log_mass[n], mean_log[n], best[n], entropy[n]),
+            *(peak, weight[n], automaton),
         )
         for n, scale in enumerate(scales)
     ]

@@ -37,17 +37,17 @@ def label_masses(m, k, label_ptr, label_class):
         for c in range(classes):
             plain &= (k[i, c] == 0) | (m[i, c] == 0.0)
         for b in range(labels):  # most labels have one class
-            c = np.uint32(label_class[label_ptr[b]])
-            out[i, b], exponent[i, b] = m[i, c], k[i, c]
-        for b in several:
+            only = np.uint32(label_class[label_ptr[b]])
+            out[i, b], exponent[i, b] = m[i, only], k[i, only]
+        for a in several:
             x, y = 0.0, NEVER
-            for p in range(label_ptr[b], label_ptr[b + 1]):
+            for p in range(label_ptr[a], label_ptr[a + 1]):
                 c = label_class[p]
                 if plain:
                     x += m[i, c]
                 elif m[i, c] > 0.0:
                     x, y = add(x, y, m[i, c], k[i, c])
-            out[i, b], exponent[i, b] = x, (0 if x > 0.0 else NEVER) if plain else y
+            out[i, a], exponent[i, a] = x, (0 if x > 0.0 else NEVER) if plain else y
     return out, exponent
 
 
