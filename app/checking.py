@@ -60,8 +60,10 @@ def check(values: tuple[Any, ...]) -> Answer:
 
 def _as_of(model: str) -> float:
     """Return what kept findings depend on beside the form: the time of a typed-in table, whether a model is loaded."""
-    path = Path(model.removeprefix("table:"))
+    if model.startswith("table:{"):
+        return 0.0
     if model.startswith("table:"):
+        path = Path(model.removeprefix("table:"))
         return path.stat().st_mtime if path.is_file() else 0.0
     return float(loading.is_loaded(model))
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine import models
 from engine.errors import ModelError
 from engine.models import table
 
@@ -18,7 +19,7 @@ START = [["0", "1", "."], ["0.05", "0.05", "0.9"], ["0.05", "0.05", "0.9"]]
 
 
 def read(rows: list[list[Any]], eos: str | None) -> tuple[str, Table]:
-    """Return what the grid says, as the text of a file that `table:FILE` reads, and the mean field it is.
+    """Return what the grid says, as the text that `table:…` and a file for `table:FILE` have, and the mean field it is.
 
     Args:
         rows: cells, as they are typed; columns without a token and rows without a number are left out.
@@ -35,7 +36,7 @@ def read(rows: list[list[Any]], eos: str | None) -> tuple[str, Table]:
         "eos": eos or None,
         "mean_field": [[_number(cell, i, n) for n, cell in enumerate(row)] for i, row in enumerate(numbers)],
     }
-    text = json.dumps(content, ensure_ascii=False)
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return text, table.parse(text, "the grid")
 
 
@@ -50,10 +51,10 @@ def _number(cell: str, row: int, column: int) -> float:
 
 
 def save(text: str, folder: str) -> str:
-    """Write a grid's file, named by its content, and return it as the name of a model."""
+    """Write a grid's file, named by its content, and return its path."""
     path = Path(folder) / f"table-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
     path.write_text(text, encoding="utf-8")
-    return f"table:{path}"
+    return str(path)
 
 
 def cells(model: str) -> tuple[list[list[str]], str]:
@@ -62,9 +63,9 @@ def cells(model: str) -> tuple[list[list[str]], str]:
     Raises:
         ModelError: it is none.
     """
-    if not model.startswith("table:"):
+    found = models.load(model) if model.startswith("table:") else None
+    if not isinstance(found, table.Table):
         raise ModelError(f"{model} is no typed-in mean field.", "Choose a model table:FILE to edit it.")
-    found = table.load(Path(model.removeprefix("table:")))
     tokens = [_text(found.vocabulary.written(n)) for n in range(found.vocabulary.size)]
     eos = found.eos
     names = [eos if n in found.vocabulary.eos_ids and eos else token for n, token in enumerate(tokens)]

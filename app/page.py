@@ -198,11 +198,11 @@ def _use_grid(rows: list[list[Any]], eos: str) -> list[Any]:
         text, found = grid.read(rows, eos)
     except InputError as error:
         return [*[gr.skip()] * 5, f"✕ {error.problem} {error.remedy}"]
-    model = grid.save(text, events.folder())
     length = found.facts["length"]
     scaled = " Rows were scaled to sum to 1." if found.facts["rows_normalised"] else ""
     said = f"{length} positions, {found.vocabulary.size} tokens, in use.{scaled}"
-    return [model, length, length, length, model.removeprefix("table:"), said]
+    # The model's name is the table itself, so that a link to these settings holds it.
+    return [f"table:{text}", length, length, length, grid.save(text, events.folder()), said]
 
 
 def _edit_grid(model: str) -> list[Any]:

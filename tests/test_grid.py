@@ -15,16 +15,17 @@ def test_what_is_typed_is_the_model_scaled_to_sum_to_one(tmp_path):
     np.testing.assert_allclose(found.mean_field[0], [[0.25, 0.75], [1.0, 0.0]])
     assert found.facts["rows_normalised"]
     assert found.vocabulary.eos_ids == (1,)
-    saved = load(grid.save(text, str(tmp_path)))
-    np.testing.assert_array_equal(saved.mean_field, found.mean_field)
+    for name in (f"table:{text}", f"table:{grid.save(text, str(tmp_path))}"):
+        np.testing.assert_array_equal(load(name).mean_field, found.mean_field)
     assert not grid.read(grid.START, None)[1].facts["rows_normalised"]
 
 
 def test_a_saved_grid_is_edited_as_it_was_typed(tmp_path):
     text, found = grid.read([["a", "é", "end"], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4]], "end")
-    rows, eos = grid.cells(grid.save(text, str(tmp_path)))
-    assert (rows[0], eos) == (["a", "é", "end"], "end")
-    np.testing.assert_allclose(grid.read(rows, eos)[1].mean_field, found.mean_field)
+    for name in (f"table:{text}", f"table:{grid.save(text, str(tmp_path))}"):
+        rows, eos = grid.cells(name)
+        assert (rows[0], eos) == (["a", "é", "end"], "end")
+        np.testing.assert_allclose(grid.read(rows, eos)[1].mean_field, found.mean_field)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from conftest import Debugger
 from playwright.sync_api import expect
 
 from tests import checkpoints
@@ -53,8 +54,18 @@ def test_a_mean_field_is_typed_into_the_grid_and_run(debugger):
     debugger.fill("prompt", "")
     page.click("#run")
     # The form is diagnosed at each change of it, and what that needs may be compiled here for the first time.
-    expect(page.locator(".ds-config")).to_contain_text("table-", timeout=120_000)
+    expect(page.locator(".ds-config")).to_contain_text("the typed mean field", timeout=120_000)
     debugger.wait("status", "finished")
     expect(page.locator(".ds-config b")).to_have_text("✓ accepted")
     page.get_by_role("button", name="How it is loaded").click()
     expect(page.locator("#model-facts textarea")).to_have_value(re.compile("typed-in mean field, canvas of 2"))
+    page.click("#link")
+    link = page.locator("#recipe-note input").input_value()
+    other = Debugger(page.context.new_page(), debugger.url).open(link.removeprefix(f"{debugger.url}/"))
+    other.page.get_by_role("button", name="A mean field typed in").click()
+    other.page.click("#grid-edit")
+    expect(other.page.locator("#grid")).to_contain_text("0.9")
+    other.page.click("#run")
+    expect(other.page.locator(".ds-config")).to_contain_text("the typed mean field")
+    other.wait("status", "finished")
+    assert not other.errors

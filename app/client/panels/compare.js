@@ -45,7 +45,7 @@ export function create(go, tip, server) {
       table.replaceChildren(); texts.replaceChildren(); tau.textContent = '';
       return;
     }
-    const pairs = Object.entries(answer.changed).filter(([name]) => name !== 'source').map(([name, [one, other]]) => `${name} ${one} → ${other}`);
+    const pairs = Object.entries(answer.changed).filter(([name]) => name !== 'source').map(([name, [one, other]]) => `${name} ${cut(`${one}`, 60)} → ${cut(`${other}`, 60)}`);
     changed.replaceChildren(el('b', {text: 'Changed: '}), pairs.join(', ') || (answer.changed.source ? 'the constraint' : 'nothing in the settings'), el('span', {class: 'ds-note', text: answer.shared_noise ? ' Both draw from the same noise.' : ' Different seeds: what differs may be chance.'}));
     why.replaceChildren(...parting(answer.divergence, a, b));
     tau.textContent = answer.tau === null ? 'Kendall’s τ needs two positions committed at different steps in both.' : `Kendall’s τ ${number(answer.tau)}: ${answer.tau > 0.99 ? 'the same order' : answer.tau > 0.3 ? 'mostly the same order' : answer.tau > -0.3 ? 'unrelated orders' : 'mostly the opposite order'}.`;

@@ -7,7 +7,7 @@ const LONGEST = 24;
 
 // What this run was asked for and the other was not.
 function differences(run, other) {
-  const words = {confidence: c => `${c === 'mar' ? 'Mar' : 'Mf'} commits`, sampler: c => c, seed: c => `seed ${c}`, temperature: c => `temperature ${c}`, steps: c => `${c} steps`, model: c => `model ${c}`};
+  const words = {confidence: c => `${c === 'mar' ? 'Mar' : 'Mf'} commits`, sampler: c => c, seed: c => `seed ${c}`, temperature: c => `temperature ${c}`, steps: c => `${c} steps`, model: c => `model ${cut(c, 40)}`};
   return Object.keys(words).filter(name => run.config[name] !== other.config[name]).map(name => words[name](run.config[name])).join(', ');
 }
 
