@@ -373,13 +373,24 @@ def test_fronts_that_miss_are_drawn_apart_with_the_gap_between_them(learner: Lea
 
 
 def test_a_damaged_link_to_an_own_table_is_said_in_place(learner: Learner) -> None:
-    page = learner.page
+    page = learner.learn("1").page
     page.evaluate("location.hash = 'lesson=own&table=a%2Cb%0A1%2C'")
     expect(page.locator('.ds[data-ready-for="own"]')).to_have_count(1)
     expect(page.locator(".ds-said.wrong")).to_be_visible()
+    expect(page.locator(".ds-panel:visible")).to_have_count(0)  # what stood there was another lesson's
     page.get_by_role("button", name="Reset").click()
     expect(page.locator(".ds-said.wrong")).to_have_count(0)
     expect(page.locator(".ds-canvas [data-accepted=true]")).to_be_visible()
+
+
+def test_a_link_to_a_setting_that_does_not_exist_says_what_is_shown_instead(learner: Learner) -> None:
+    page = learner.learn("2", "&p=7").page
+    expect(page.locator(".ds-said")).to_contain_text("“7” for “p(.) at both positions”")
+    expect(page.locator(".ds-said")).to_contain_text("this is “0.95”")
+    page.locator("#ds-control-p").fill("0.5")
+    expect(page.locator(".ds-said")).to_be_empty()
+    learner.learn("3", "&p=0.50&how=apart")
+    expect(page.locator(".ds-said")).not_to_contain_text("link")
 
 
 def test_tokens_of_another_vocabulary_replace_those_that_stood_with_the_same_number(learner: Learner) -> None:

@@ -10,6 +10,13 @@ export function meant(control, text) {
   return text;
 }
 
+// What a link says that is none of a control's settings, in words; nothing where it is one.
+export function strange(control, text) {
+  const value = meant(control, text);
+  if (text === null || text === undefined || String(value) === text || (text !== '' && Number(text) === value)) return '';
+  return `The link has “${text.slice(0, 20)}” for “${control.label}”, which is no setting of it; this is “${control.options?.find(([key]) => key === value)?.[1] ?? value}”. `;
+}
+
 export function create(control, value, changed) {
   const make = {slider, choice, text, area}[control.kind];
   return make(control, value, changed);

@@ -11,7 +11,7 @@ const SETTLE_MS = 350;   // until what is slower than the eye, a thousand draws,
 export function create(page) {
   const {root, layout, server, parts, go, trigger} = page;
   const head = el('header', {class: 'ds-lesson-head'}), text = el('article', {class: 'ds-lesson'}), more = el('div', {class: 'ds-lesson more'}), verdict = el('section', {class: 'ds-lesson ds-solving', role: 'status', 'aria-label': 'The check', hidden: true});
-  let book = null, lesson = null, settings = {}, fields = [], bet = null, way = null, asking = false, again = false, settle = 0, about = null;
+  let book = null, lesson = null, settings = {}, fields = [], bet = null, way = null, strange = '', pictured = null, asking = false, again = false, settle = 0, about = null;
 
   const link = name => `#lesson=${encodeURIComponent(name)}`;
   const word = (term, shown) => el('a', {class: 'ds-term', href: `#lesson=glossary&word=${encodeURIComponent(term)}`, title: book.glossary[term] ?? '', text: shown});
@@ -26,6 +26,7 @@ export function create(page) {
     const same = lesson === found;
     lesson = found;
     settings = Object.fromEntries(lesson.controls.map(control => [control.name, controlOf.meant(control, words.controls?.get(control.name))]));
+    strange = lesson.controls.map(control => controlOf.strange(control, words.controls?.get(control.name))).join('');
     if (same && words.controls) { fields.forEach((field, k) => field.set(settings[lesson.controls[k].name])); return ask(); }
     store.set('last', lesson.name);
     write();
@@ -49,7 +50,7 @@ export function create(page) {
     for (const name of ['lesson', 'revealed', 'readyFor']) delete root.dataset[name];
     for (const part of [head, text, verdict, more]) part.remove();
     for (const panel of Object.values(layout.frames)) panel.element.classList.remove('ds-off');
-    lesson = null;
+    lesson = pictured = null;
     go({redraw: true});
   }
 
@@ -74,7 +75,7 @@ export function create(page) {
     heading(lesson.name);
     const title = el('h2', {class: 'ds-lesson-title', tabindex: -1}, el('span', {class: 'ds-lesson-number', text: lesson.name}), lesson.title);
     about = el('p', {class: 'ds-said', role: 'status'});
-    fields = lesson.controls.map(control => controlOf.create(control, settings[control.name], value => { settings[control.name] = value; ask(); address('replaceState'); }));
+    fields = lesson.controls.map(control => controlOf.create(control, settings[control.name], value => { settings[control.name] = value; strange = ''; ask(); address('replaceState'); }));
     verdict.hidden = true;
     const reset = fields.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'Reset', onclick: restart}), ' ', el('button', {type: 'button', class: 'ds-link-button', text: 'Copy link', onclick: copy})] : [];
     text.replaceChildren(title, ...paragraphs(lesson.text, word), ...fields.length ? [el('div', {class: 'ds-controls-box'}, ...fields.map(field => field.element), about, ...reset)] : [about]);
@@ -104,6 +105,7 @@ export function create(page) {
 
   // Put controls somewhere, and show what is there.
   function move(change) {
+    strange = '';
     settings = {...settings, ...change};
     fields.forEach((field, k) => field.set(settings[lesson.controls[k].name]));
     ask();   // before the address is written, which takes its time
@@ -134,10 +136,15 @@ export function create(page) {
         const asked = lesson, answer = await server.get_scene({lesson: asked.name, controls: settings});
         if (lesson !== asked) { again = lesson !== null; continue; }
         if (again && !first) continue;
-        if (answer.error) { said(answer.problem ? `${answer.problem} ${answer.remedy}` : 'The lesson could not be read.', true); continue; }
+        if (answer.error) {
+          said(answer.problem ? `${answer.problem} ${answer.remedy}` : 'The lesson could not be read.', true);
+          if (pictured !== asked) panels([]);   // what stands there is another lesson's
+          continue;
+        }
+        pictured = asked;
         ({numbers, bet: ofBet} = answer);
         fillAll();
-        said(answer.said, false);
+        said(strange + answer.said, false);
         if (answer.check) check(answer.check);
         panels(answer.runs.length ? asked.panels : []);
         if (bet?.know(ofBet)) revealed();
@@ -218,7 +225,7 @@ export function create(page) {
   }
 
   function plain(title, ...content) {
-    lesson = bet = way = null;
+    lesson = bet = way = pictured = null;
     verdict.hidden = true;
     root.dataset.lesson = 'plain';
     panels([]);
