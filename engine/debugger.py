@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine import decode, preparation
+from engine import decode, preparation, stepping
 from engine.errors import ConfigError, ForkError, PinError
 from engine.trace import Branch, Config, Edit, Header, initial_canvas
 
@@ -238,7 +238,7 @@ def _check(trace: Trace, step: int, header: Header, canvas: np.ndarray) -> None:
         lost = [n for n, record in enumerate(trace.steps[: step + 1]) if np.isneginf(record.log_partition)]
         if not lost:
             raise
-        if header.config.sampler in decode.BASELINES and not touched:
+        if header.config.sampler in stepping.BASELINES and not touched:
             return
         raise PinError(
             error.problem,

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine import noise, remasking
-from engine.errors import EmptyLanguageError
-from engine.inference import chain, independent, lookahead, midpoint, paths
-from engine.inference.potential import Potential, potential, potentials
+from engine import remasking, stepping
+from engine.inference import chain, midpoint, paths
+from engine.stepping import Answer, Draw, Step
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
 
 if TYPE_CHECKING:
@@ -23,16 +22,12 @@ if TYPE_CHECKING:
 
     from engine.inference.chain import Marginals, Messages
     from engine.inference.midpoint import Midpoints
+    from engine.inference.potential import Potential
     from engine.models import Denoiser
+    from engine.stepping import Inference
     from engine.token_automaton import TokenAutomaton
     from engine.vocabulary import Vocabulary
 
-    _Inference: TypeAlias = tuple[Potential, Messages, Marginals]
-
-EXACT = ("midpoint", "tree", "chain", "map")
-"""Samplers of the constrained posterior."""
-BASELINES = ("independent", "local", "reject", "lookahead")
-"""Samplers that exist to be seen failing (`method.md`, section 7)."""
 MEAN_FIELD_BYTES = 64 << 20
 """A run keeps its mean fields while `steps · length · vocab` float32 numbers fit in this."""
 
@@ -104,8 +99,8 @@ def denoise(
         started = time.perf_counter()
         logits = predict(denoiser, prompt_ids, canvas, step, config.cfg_scale)
         model_ms = 1e3 * (time.perf_counter() - started)
-        state = _Step(_without_banned(logits, config, vocabulary), canvas, vocabulary, automaton, config, step)
-        record = _record(state, stop, count, keep, model_ms, urgent)
+        answer = Answer(_without_banned(logits, config, vocabulary), canvas, vocabulary, automaton)
+        record = _record(Step(answer, config, step, stop, count, urgent), keep, model_ms)
         canvas, urgent = record.canvas_after, {}
         yield record
         step += 1
@@ -136,64 +131,29 @@ def _without_banned(logits: np.ndarray, config: Config, vocabulary: Vocabulary) 
     return logits
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """What a step is given."""
-
-    logits: np.ndarray
-    canvas: np.ndarray
-    vocabulary: Vocabulary
-    automaton: TokenAutomaton
-    config: Config
-    number: int
-
-    @property
-    def seen(self) -> tuple[np.ndarray, np.ndarray, int, TokenAutomaton]:
-        """What potentials are made of."""
-        return self.logits, self.canvas, self.vocabulary.mask_id, self.automaton
-
-
-@dataclass(frozen=True, eq=False)
-class _Draw:
-    """A joint draw: tokens, states, and the midpoint tree where the sampler has one."""
-
-    tokens: np.ndarray
-    path: np.ndarray
-    midpoints: Midpoints | None = None
-    tries: int = 1
-    paths: paths.Corrected | None = None
-
-
 def _record(
-    state: _Step,
-    block_stop: int,
-    count: int,
-    keep: bool,
-    model_ms: float,
-    urgent: Mapping[int, bool],
-    draw: _Draw | None = None,
-    committed: np.ndarray | None = None,
+    step: Step, keep: bool, model_ms: float, draw: Draw | None = None, committed: np.ndarray | None = None
 ) -> StepRecord:
     """Do one step's inference, draw and choice, and write all of it down."""
     started = time.perf_counter()
-    config = state.config
-    (found, messages, marginals), at_one, lifted = _inferred(state)
-    draw = draw or _draw(state, found, messages, marginals)
-    top = chain.top_tokens(found, marginals, TOP_TOKENS)
-    scored = (found, marginals) if config.remasking in remasking.DREAM else (at_one[0], at_one[2])
-    choice = _choice(state, _laws(state, *scored, draw.tokens, *top[1:]), block_stop, count, urgent)
+    config, automaton = step.config, step.answer.automaton
+    found, lifted = stepping.drawn_from(step)
+    at_one = stepping.at_one(step, found, lifted)
+    draw = draw or stepping.draw(step, found)
+    top = chain.top_tokens(found.potential, found.marginals, TOP_TOKENS)
+    choice = _choice(step, stepping.scored(step, found, lifted), draw.tokens, *top[1:])
     if committed is None:
         committed = choice[f"committed_{config.confidence}"]
-    after = chain.log_partition_after(found, messages, marginals, committed, draw.tokens)
+    after = chain.log_partition_after(found.potential, found.messages, found.marginals, committed, draw.tokens)
     return StepRecord(
-        canvas=state.canvas,
+        canvas=step.answer.canvas,
         committed=committed,
         **choice,
-        log_partition_model=np.asarray(at_one[1].log_partition),
+        log_partition_model=np.asarray(at_one.messages.log_partition),
         **dict(zip(("top_ids", "top_log_mean_field", "top_log_posterior"), top, strict=True)),
-        **_of_inference(found, messages, marginals),
-        **_of_draw(state.automaton, draw),
-        log_mean_field=at_one[0].all_log_mean_field() if keep else None,
+        **_of_inference(found.potential, found.messages, found.marginals),
+        **_of_draw(automaton, draw),
+        log_mean_field=at_one.potential.all_log_mean_field() if keep else None,
         filter_lifted=np.asarray(lifted),
         log_partition_after=np.asarray(after),
         model_ms=np.asarray(model_ms),
@@ -202,18 +162,13 @@ def _record(
 
 
 def _choice(
-    state: _Step, laws: tuple[remasking.Law, remasking.Law], block_stop: int, planned: int, urgent: Mapping[int, bool]
+    step: Step, scored: Inference, drawn: np.ndarray, top_log_p: np.ndarray, top_log_q: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Return both confidences, and what each would commit."""
-    config, length = state.config, state.canvas.size
-    u = noise.uniforms(config.seed, state.number, noise.REMASKING, 0, length)
-    eligible = (state.canvas == state.vocabulary.mask_id) & (np.arange(length) < block_stop)
     out = {}
-    for name, law in zip(("mf", "mar"), laws, strict=True):
-        c = remasking.confidence(config, law, eligible, u)
-        count = remasking.count(config, state.number, block_stop, planned, c)
-        out[f"confidence_{name}"] = c
-        out[f"committed_{name}"] = remasking.choose(*_pressed(c, count, urgent), config.alg_temp, u)
+    for name, best_two in (("mf", top_log_p[:, 0, :2]), ("mar", top_log_q[:, 1, :2])):
+        law = stepping.law_of(step, name, scored, drawn, np.exp(best_two))
+        out[f"confidence_{name}"], out[f"committed_{name}"] = stepping.choose(step, law)
     return out
 
 
@@ -234,12 +189,12 @@ def _of_inference(found: Potential, messages: Messages, marginals: Marginals) ->
     }
 
 
-def _of_draw(automaton: TokenAutomaton, draw: _Draw) -> dict[str, np.ndarray]:
+def _of_draw(automaton: TokenAutomaton, draw: Draw) -> dict[str, np.ndarray]:
     """Return what a step records of its draw."""
     midpoints = draw.midpoints or _no_midpoints(draw.tokens.size, min(automaton.states, TOP_MIDPOINT_STATES))
     return {
         "drawn": draw.tokens,
-        "path": draw.path,
+        "path": automaton.path(draw.tokens.tolist()) if draw.path is None else draw.path,
         "midpoint_log_probability": midpoints.log_probability,
         "midpoint_entropy": midpoints.entropy,
         "midpoint_ids": midpoints.ids,
@@ -249,7 +204,7 @@ def _of_draw(automaton: TokenAutomaton, draw: _Draw) -> dict[str, np.ndarray]:
     }
 
 
-def _of_paths(automaton: TokenAutomaton, draw: _Draw) -> dict[str, np.ndarray]:
+def _of_paths(automaton: TokenAutomaton, draw: Draw) -> dict[str, np.ndarray]:
     """Return what a step records of the paths of its draw."""
     if automaton.deterministic:
         return {}
@@ -263,16 +218,6 @@ def _of_paths(automaton: TokenAutomaton, draw: _Draw) -> dict[str, np.ndarray]:
         "inverse_paths": np.asarray(found.inverse_paths),
         "path_weighted": np.asarray(found.path_weighted),
     }
-
-
-def _pressed(confidence: np.ndarray, count: int, urgent: Mapping[int, bool]) -> tuple[np.ndarray, int]:
-    """Put urgent positions before all others and take forbidden ones out, for the choice alone."""
-    if not urgent:
-        return confidence, count
-    confidence = confidence.copy()
-    for position, now in urgent.items():
-        confidence[position] = np.inf if now else -np.inf
-    return confidence, max(count, sum(urgent.values()))
 
 
 def again(record: StepRecord, logits: np.ndarray, header: Header, step: int, model_ms: float) -> StepRecord:
@@ -289,124 +234,14 @@ def again(record: StepRecord, logits: np.ndarray, header: Header, step: int, mod
     eligible = np.flatnonzero(record.confidence_mf > -np.inf)
     block_stop = (int(eligible.max(initial=0)) // config.block_length + 1) * config.block_length
     logits = _without_banned(logits, config, header.vocabulary)
-    state = _Step(logits, record.canvas, header.vocabulary, header.automaton, config, step)
-    draw = _Draw(record.drawn, header.automaton.path(record.drawn.tolist()), tries=int(record.tries))
-    keep = record.log_mean_field is not None
-    count = int(record.committed.sum())
-    return _record(state, block_stop, count, keep, model_ms, {}, draw, record.committed)
-
-
-def _inferred(state: _Step) -> tuple[_Inference, _Inference, bool]:
-    """Return inference on what is drawn from and on the mean field at temperature 1, and whether filters were lifted.
-
-    They have to be where they leave no completion.
-    """
-    config = state.config
-    drawn_at = config.temperature or 1.0
-    if _filters(config):
-        filtered = _infer(potential(*state.seen, drawn_at, config.top_p, config.top_k))
-        if config.sampler in BASELINES or filtered[1].possible:
-            return filtered, _infer(potential(*state.seen)), False
-    found = [_infer(x) for x in potentials(*state.seen, (1.0,) if drawn_at == 1 else (drawn_at, 1.0))]
-    return found[0], found[-1], _filters(config)
-
-
-def _infer(found: Potential) -> _Inference:
-    messages = chain.messages(found)
-    return found, messages, chain.marginals(found, messages)
-
-
-def _filters(config: Config) -> bool:
-    return config.top_p is not None or config.top_k is not None
-
-
-def _laws(
-    state: _Step,
-    scored: Potential,
-    marginals: Marginals,
-    drawn: np.ndarray,
-    top_log_p: np.ndarray,
-    top_log_q: np.ndarray,
-) -> tuple[remasking.Law, remasking.Law]:
-    """Return what the confidences see of the mean field (Mf) and of the posterior (Mar)."""
-    p, q = chain.probabilities(scored, marginals, drawn)
-    ends = _late_ids(state)
-    if ends:
-        at_ends = [chain.probabilities(scored, marginals, np.full_like(drawn, v)) for v in ends]
-        is_end = np.isin(drawn, ends)
-        p, q = (
-            np.where(is_end, 0.0, np.minimum(x / np.maximum(1 - sum(e[n] for e in at_ends), x), 1.0))
-            for n, x in enumerate((p, q))
-        )
-    return (
-        remasking.Law(p, np.exp(top_log_p[:, 0, :2]), scored.entropy),
-        remasking.Law(q, np.exp(top_log_q[:, 1, :2]), marginals.entropy),
-    )
-
-
-def _late_ids(state: _Step) -> list[int]:
-    """Return the ids whose confidence `confidence_eos_eot_inf` sets to 0.
-
-    LLaDA's code means EOS and EoT, but above temperature 0 it writes EOS's value into the wrong array (its issue 137).
-    """
-    if not state.config.confidence_eos_eot_inf:
-        return []
-    wrong = state.config.upstream_bugs and state.config.temperature > 0
-    return list(state.vocabulary.eos_ids[1 if wrong else 0 :])
-
-
-def _draw(state: _Step, found: Potential, messages: Messages, marginals: Marginals) -> _Draw:
-    """Draw one joint sequence by the run's sampler; temperature 0 takes the best one."""
-    sampler, config = state.config.sampler, state.config
-    if sampler == "lookahead":
-        drawn, checked = lookahead.draw(found, config.seed, state.number, config.temperature > 0)
-        return _Draw(drawn, state.automaton.path(drawn.tolist()), tries=checked)
-    if sampler in BASELINES:
-        return _draw_baseline(state, found, marginals)
-    if not messages.possible:
-        raise EmptyLanguageError(
-            f"At step {state.number} the model gives every accepted completion the probability 0.",
-            "Give the tokens that the constraint needs a probability above 0, or change the constraint.",
-        )
-    top = min(state.automaton.states, TOP_MIDPOINT_STATES)
-    best = chain.best(found) if sampler == "map" or config.temperature == 0 else None
-    forced = None if best is None else best[1]
-    counted = None
-    if best is None and not state.automaton.deterministic:
-        counted = paths.corrected(found, messages, config.seed, state.number, config.path_tries)
-        forced = counted.path
-    midpoints = None
-    if sampler == "midpoint":
-        midpoints = midpoint.draw(found, messages, config.seed, state.number, top, forced)
-    elif sampler == "tree":
-        # torch takes seconds to import; only the dense tree needs it here.
-        from engine.inference import tree
-
-        midpoints = tree.draw_where_it_pays(found, messages, config.seed, state.number, top, forced)
-    if best is not None:
-        return _Draw(best[0], best[1], midpoints)
-    if counted is not None:
-        return _Draw(counted.tokens, counted.path, midpoints, counted.tries, counted)
-    path = midpoints.path if midpoints else chain.draw(found, messages, config.seed, state.number)
-    return _Draw(chain.draw_tokens(found, path, config.seed, state.number), path, midpoints)
-
-
-def _draw_baseline(state: _Step, found: Potential, marginals: Marginals) -> _Draw:
-    """Draw every masked position by itself, from `p` or, for `local`, from `p` where some completion exists.
-
-    Where nothing is accepted any more, `local` has nothing to restrict to and draws from `p`.
-    """
-    config, allowed = state.config, None
-    if config.sampler == "local" and (marginals.log_lift > -np.inf).any():
-        allowed = marginals.log_lift > -np.inf
-    noisy = config.temperature > 0
-    budget = config.reject_budget if config.sampler == "reject" and noisy else 1
-    drawn, tries = independent.draw(found, allowed, noisy, config.seed, state.number, budget)
-    return _Draw(drawn, state.automaton.path(drawn.tolist()), tries=tries)
+    answer = Answer(logits, record.canvas, header.vocabulary, header.automaton)
+    given = Step(answer, config, step, block_stop, int(record.committed.sum()))
+    draw = Draw(record.drawn, tries=int(record.tries))
+    return _record(given, record.log_mean_field is not None, model_ms, draw, record.committed)
 
 
 def _classes(automaton: TokenAutomaton, token_ids: np.ndarray) -> np.ndarray:
-    """Class of each token; an id behind the vocabulary (a mask that was drawn or left) is dead."""
+    """Return the class of each token; an id behind the vocabulary (a mask that was drawn or left) is dead."""
     inside = token_ids < automaton.token_class.size
     return np.where(inside, automaton.token_class[np.where(inside, token_ids, 0)], 0)
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import constraints, models, remasking, token_automaton
-from engine.decode import BASELINES, EXACT
 from engine.errors import ConfigError, EmptyLanguageError, PinError
 from engine.inference import support
 from engine.models.architecture import DEFAULT, Options
+from engine.stepping import BASELINES, EXACT
 from engine.trace import Config, Header
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ class Config:
         logits_eos_inf: the padding EOS is never drawn, LLaDA's option of that name.
         confidence_eos_eot_inf: EOS and EoT are committed last, LLaDA's option of that name.
         upstream_bugs: repeat what LLaDA's code does where it differs from what its options say.
-        sampler: one of `engine.decode.EXACT` or `engine.decode.BASELINES`.
+        sampler: one of `engine.stepping.EXACT` or `engine.stepping.BASELINES`.
         seed: of all noise.
         reject_budget: joint draws a step that `reject` may use.
         pins: (position, token id) pairs that are committed before the first step.

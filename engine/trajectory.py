@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import remasking
-from engine.decode import BASELINES
 from engine.inference import paths
+from engine.stepping import BASELINES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from engine import debugger, decode, token_automaton, trace_file
+from engine import debugger, decode, stepping, token_automaton, trace_file
 from engine.constraints import read
 from engine.errors import ConfigError, ForkError, InputError, PinError
 from engine.inference import support
@@ -16,7 +16,7 @@ from engine.trace import Branch, Config, Edit, Header, StepRecord, Trace
 from tests import oracle
 from tests.fake import Fake, characters
 
-SAMPLERS = decode.EXACT + decode.BASELINES
+SAMPLERS = stepping.EXACT + stepping.BASELINES
 LETTERS = characters("01.", eos=True)
 SOURCE = r"[01]+(\.[01]+)?"
 AUTOMATON = token_automaton.compile(read("regex", SOURCE), LETTERS)

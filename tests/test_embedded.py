@@ -85,6 +85,24 @@ def test_the_shipped_model_looks_both_ways():
     assert np.abs(after[0, finite] - before[0, finite]).max() > 0.01
 
 
+def test_a_batch_is_divided_and_its_rows_keep_their_answers(monkeypatch):
+    denoiser, rng = embedded.load(), np.random.default_rng(0)
+    prompts = [denoiser.encode_prompt(text) for text in ("Date: 23 February 1993", "Phone 64 890 405 3665")]
+    rows = [(prompts[n % 2], rng.integers(4, 1500, 16 + n % 3).astype(np.int32)) for n in range(9)]
+    sizes, hidden = [], denoiser.model.hidden
+    monkeypatch.setattr(denoiser.model, "hidden", lambda ids: sizes.append(ids.numel()) or hidden(ids))
+    monkeypatch.setattr(embedded, "BATCH_TOKENS", 80)
+    found = denoiser.batch_logits(*zip(*rows, strict=True), 0)
+    assert len(sizes) < len(rows)
+    assert max(sizes) <= 80
+    for (prompt, canvas), logits in zip(rows, found, strict=True):
+        alone = denoiser.logits(prompt, canvas, 0)
+        finite = np.isfinite(alone)
+        assert logits.shape == alone.shape
+        assert np.array_equal(finite, np.isfinite(logits))
+        assert np.abs(logits[finite] - alone[finite]).max() < 1e-3
+
+
 def test_text_that_names_a_special_token_stays_text():
     denoiser = embedded.load()
     for text in ("<eos>", "a<mask>b <pad> <sep>", "", "Ünï 漢字"):

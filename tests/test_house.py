@@ -111,6 +111,7 @@ ENGINE_LAYERS = (
     ("engine.trace",),
     ("engine.trace_file",),
     ("engine.inference", "engine.remasking", "engine.models"),
+    ("engine.stepping",),
     ("engine.decode", "engine.trajectory", "engine.breakpoints", "engine.comparison"),
     ("engine.preparation",),
     ("engine.diagnosis",),

@@ -58,6 +58,31 @@ def test_the_model_answers_each_canvas_of_a_problem_once(denoiser, monkeypatch):
     assert len(asked) == len(set(asked)) < sum(cell.steps for cell in wanted)
 
 
+def test_answers_that_no_run_can_come_back_to_are_dropped(denoiser, monkeypatch):
+    kept, answer = [], runner._answer
+
+    def watched(model, waiting, keys):
+        answer(model, waiting, keys)
+        for problem, _ in waiting:
+            most = max(masks for (other, _), (masks, _) in zip(waiting, keys, strict=True) if other is problem)
+            kept.append((max(masks for masks, _ in problem.answers), most))
+
+    monkeypatch.setattr(runner, "_answer", watched)
+    solve(denoiser, Work("sudoku", (3, 5), tuple(cells(["sudoku"], (2, 8)))))
+    assert all(masks == most for masks, most in kept)
+    assert kept[0][0] > kept[-1][0]
+
+
+def test_a_text_is_judged_once_for_each_problem_and_canvas(denoiser, monkeypatch):
+    judged, satisfies = [], runner.satisfies
+    monkeypatch.setattr(
+        runner, "satisfies", lambda config, text: judged.append((config.prompt, text)) or satisfies(config, text)
+    )
+    found = tried(denoiser, Cell("sudoku-exact", "Mar", 0.0, 24), Cell("sudoku-exact", "Mar", 0.0, 12), count=3)
+    texts = {(n, run.text) for runs in found.values() for n, run in enumerate(runs)}
+    assert len(judged) == len(set(judged)) == len(texts) < 6
+
+
 def test_an_arm_without_a_cell_at_temperature_0_is_another_one_there(denoiser):
     for arm, other in SAME_WHEN_COLD.items():
         texts = [

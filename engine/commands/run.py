@@ -90,7 +90,7 @@ def run(
     """Denoise a prompt under a constraint."""
     import dataclasses
 
-    from engine import decode, preparation
+    from engine import preparation, stepping
     from engine.models.architecture import Options
     from engine.trace import Config
 
@@ -111,7 +111,7 @@ def run(
         temperature=temperature,
         remasking=remasking,
         # With Mar the constraint would lead a baseline that is there to do without it.
-        confidence=confidence or ("mf" if sampler in decode.BASELINES else "mar"),
+        confidence=confidence or ("mf" if sampler in stepping.BASELINES else "mar"),
         sampler=sampler,
         seed=seed,
         reject_budget=reject_budget,

@@ -235,15 +235,15 @@ def top_tokens(potential: Potential, marginals: Marginals, top: int) -> tuple[np
     )
 
 
-def probabilities(potential: Potential, marginals: Marginals, token_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return `(p, q)`, float64 `[length]`: of one token a position under the mean field and under the posterior."""
+def probabilities(potential: Potential, token_ids: np.ndarray, log_lift: np.ndarray | None = None) -> np.ndarray:
+    """Return float64 `[length]`: of one token a position under the mean field, or lifted to the posterior."""
     return tokens.probabilities(
         potential.logits,
         potential.masked,
         potential.scale,
         potential.largest,
         potential.log_total,
-        marginals.log_lift,
+        log_lift,
         potential.automaton.token_class,
         token_ids,
     )

@@ -115,12 +115,12 @@ def _insert(ids, score, v, x):
 
 @njit(cache=True)
 def probabilities(logits, masked, scale, largest, log_total, log_lift, token_class, token_ids):
-    """Return `(p, q)`, both `[length]`: of one token a position under the mean field and under the posterior.
+    """Return float64 `[length]`: the probability of one token a position, 1 where committed.
 
-    A committed position's `p` is 1. The other arguments are those of `top_tokens`; an id behind the vocabulary is dead.
+    It is that of the mean field, or of the posterior where there is `log_lift`; it may be None. The other arguments are
+    those of `top_tokens`; an id behind the vocabulary is dead.
     """
-    p, q = np.ones(token_ids.size), np.ones(token_ids.size)
-    row = 0
+    out, row = np.empty(token_ids.size), 0
     for i in range(token_ids.size):
         v, log_p = token_ids[i], 0.0
         if row < masked.size and masked[row] == i:
@@ -128,10 +128,11 @@ def probabilities(logits, masked, scale, largest, log_total, log_lift, token_cla
             if v < logits.shape[1]:
                 log_p = (np.float64(logits[i, v]) - largest[row]) * np.float64(scale) - log_total[row]
             row += 1
-        log_lift_of_token = log_lift[i, token_class[v] if v < token_class.size else 0]
+        if log_lift is not None:
+            log_p += log_lift[i, token_class[v] if v < token_class.size else 0]
         # A probability; float32 logits may leave a last digit above 1.
-        p[i], q[i] = math.exp(min(log_p, 0.0)), math.exp(min(log_p + log_lift_of_token, 0.0))
-    return p, q
+        out[i] = math.exp(min(log_p, 0.0))
+    return out
 
 
 @njit(cache=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine import decode
+from engine import stepping
 from engine.errors import ConfigError
 from engine.tasks import families
 
@@ -48,7 +48,7 @@ class Cell:
     @property
     def constrained(self) -> bool:
         """Whether the arm promises that every text satisfies the constraint."""
-        return ARMS[self.arm][0] in decode.EXACT
+        return ARMS[self.arm][0] in stepping.EXACT
 
     @property
     def key(self) -> str:
@@ -58,7 +58,7 @@ class Cell:
 
 def arms() -> tuple[str, ...]:
     """Return the arms whose sampler the engine has."""
-    known = (*decode.EXACT, *decode.BASELINES)
+    known = (*stepping.EXACT, *stepping.BASELINES)
     return tuple(arm for arm, (sampler, _) in ARMS.items() if sampler in known)
 
 

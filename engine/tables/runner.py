@@ -6,13 +6,14 @@ late and rarely. So a distinct canvas is answered once, beside those of the othe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import constraints, decode, token_automaton
+from engine import constraints, decode, stepping, token_automaton
+from engine.stepping import Answer, Step
 from engine.tables.cells import ARMS
 from engine.tables.oracle import satisfies
 from engine.tasks import families
@@ -61,15 +62,24 @@ class Run:
 def solve(denoiser: Denoiser, work: Work) -> dict[int, dict[Cell, Run]]:
     """Decode problems in all cells, and judge the answers."""
     family = families.named(work.task)
-    problems = family.problems(max(work.problems) + 1, "held_out")
+    problems = _held_out(work.task, 1 << max(work.problems).bit_length())
     configs = [config_of(cell, problems[n], n) for n in work.problems for cell in work.cells]
     found: dict[int, dict[Cell, Run]] = {n: {} for n in work.problems}
     wanted = [(n, cell) for n in work.problems for cell in work.cells]
+    judged: dict[tuple[int, tuple[int, ...]], Run] = {}
     for (n, cell), config, canvas in zip(wanted, configs, decoded(denoiser, configs), strict=True):
-        text = denoiser.vocabulary.decode(canvas)
-        satisfied = _automaton(config, denoiser.vocabulary).accepts(canvas) and satisfies(config, text)
-        found[n][cell] = Run(satisfied, family.is_right(problems[n], text), text)
+        key = (n, tuple(canvas))
+        if key not in judged:
+            text = denoiser.vocabulary.decode(canvas)
+            satisfied = _automaton(config, denoiser.vocabulary).accepts(canvas) and satisfies(config, text)
+            judged[key] = Run(satisfied, family.is_right(problems[n], text), text)
+        found[n][cell] = judged[key]
     return found
+
+
+@lru_cache(maxsize=16)
+def _held_out(task: str, count: int) -> tuple[Problem, ...]:
+    return families.named(task).problems(count, "held_out")
 
 
 def config_of(cell: Cell, problem: Problem, seed: int) -> Config:
@@ -91,27 +101,23 @@ def config_of(cell: Cell, problem: Problem, seed: int) -> Config:
     )
 
 
-class _Answered:
-    """A model for the runs of one prompt, whose answer to a canvas was already computed beside others."""
+_Key = tuple[int, bytes]
+"""A canvas: how many of its positions are masked, and its bytes."""
 
-    def __init__(self, denoiser: Denoiser, prompt: str) -> None:
-        self.name, self.vocabulary, self.facts = denoiser.name, denoiser.vocabulary, denoiser.facts
-        self.encode = denoiser.encode
-        self.prompt_ids = denoiser.encode_prompt(prompt)
-        self.known: dict[bytes, np.ndarray] = {}
 
-    def encode_prompt(self, prompt: str) -> np.ndarray:
-        del prompt
-        return self.prompt_ids
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A problem under its constraint, and the model's answers to the canvases that its runs met.
 
-    def logits(self, prompt_ids: np.ndarray, canvas: np.ndarray, step: int) -> np.ndarray:
-        del prompt_ids, step
-        return self.known[canvas.tobytes()]
+    Attributes:
+        prompt_ids: int32 `[prompt_length]`.
+        automaton: of the constraint.
+        answers: by the canvas; of those that a run can still meet.
+    """
 
-    def batch_logits(
-        self, prompts: Sequence[np.ndarray], canvases: Sequence[np.ndarray], step: int
-    ) -> list[np.ndarray]:
-        return [self.logits(prompt, canvas, step) for prompt, canvas in zip(prompts, canvases, strict=True)]
+    prompt_ids: np.ndarray
+    automaton: TokenAutomaton
+    answers: dict[_Key, Answer] = field(default_factory=dict)
 
 
 def decoded(denoiser: Denoiser, configs: Sequence[Config]) -> list[list[int]]:
@@ -121,34 +127,53 @@ def decoded(denoiser: Denoiser, configs: Sequence[Config]) -> list[list[int]]:
 
     Args:
         denoiser: a model whose answer doesn't depend on the step's number.
-        configs: of the runs, without guidance.
+        configs: of the runs, without guidance, pins and bans, and in one block.
     """
-    models = {prompt: _Answered(denoiser, prompt) for prompt in dict.fromkeys(config.prompt for config in configs)}
-    runs = [
-        decode.denoise(models[config.prompt], _automaton(config, denoiser.vocabulary), config) for config in configs
-    ]
-    canvases = [np.full(config.length, denoiser.vocabulary.mask_id, np.int32) for config in configs]
+    mask_id = denoiser.vocabulary.mask_id
+    asked = {
+        key: _Asked(denoiser.encode_prompt(config.prompt), _automaton(config, denoiser.vocabulary))
+        for key, config in {_request(config): config for config in configs}.items()
+    }
+    canvases = [np.full(config.length, mask_id, np.int32) for config in configs]
+    plans = [decode.schedule(c, canvas, mask_id) for c, canvas in zip(configs, canvases, strict=True)]
     for step in range(max(config.steps for config in configs)):
         active = [n for n, config in enumerate(configs) if step < config.steps]
-        _answer(denoiser, [(models[configs[n].prompt], canvases[n]) for n in active])
-        for n in active:
-            canvases[n] = next(runs[n]).canvas_after
+        waiting = [(asked[_request(configs[n])], canvases[n]) for n in active]
+        keys = [(int((canvas == mask_id).sum()), canvas.tobytes()) for _, canvas in waiting]
+        _forget(waiting, keys)
+        _answer(denoiser, waiting, keys)
+        for n, (problem, _), key in zip(active, waiting, keys, strict=True):
+            canvases[n] = stepping.advance(Step(problem.answers[key], configs[n], step, *plans[n][step]))
     return [canvas.tolist() for canvas in canvases]
 
 
-def _answer(denoiser: Denoiser, asked: Sequence[tuple[_Answered, np.ndarray]]) -> None:
+def _request(config: Config) -> tuple[Any, ...]:
+    """Return what a run shares its answers by."""
+    return config.prompt, config.kind, config.source, config.reading
+
+
+def _forget(waiting: Sequence[tuple[_Asked, np.ndarray]], keys: Sequence[_Key]) -> None:
+    """Drop the answers to canvases with more masks than any that waits, which no run comes back to."""
+    most: dict[_Asked, int] = {}
+    for (problem, _), (masks, _) in zip(waiting, keys, strict=True):
+        most[problem] = max(most.get(problem, 0), masks)
+    for problem, masks in most.items():
+        for key in [key for key in problem.answers if key[0] > masks]:
+            del problem.answers[key]
+
+
+def _answer(denoiser: Denoiser, waiting: Sequence[tuple[_Asked, np.ndarray]], keys: Sequence[_Key]) -> None:
     """Ask the model for every distinct canvas that it wasn't asked for yet."""
     new = {
-        (id(model), key): (model, canvas, key)
-        for model, canvas in asked
-        if (key := canvas.tobytes()) not in model.known
+        (problem, key): canvas
+        for (problem, canvas), key in zip(waiting, keys, strict=True)
+        if key not in problem.answers
     }
     if not new:
         return
-    prompts = [model.prompt_ids for model, _, _ in new.values()]
-    answers = denoiser.batch_logits(prompts, [canvas for _, canvas, _ in new.values()], 0)
-    for (model, _, key), answer in zip(new.values(), answers, strict=True):
-        model.known[key] = answer
+    logits = denoiser.batch_logits([problem.prompt_ids for problem, _ in new], list(new.values()), 0)
+    for ((problem, key), canvas), answer in zip(new.items(), logits, strict=True):
+        problem.answers[key] = Answer(answer, canvas, denoiser.vocabulary, problem.automaton)
 
 
 def _automaton(config: Config, vocabulary: Vocabulary) -> TokenAutomaton:

@@ -1,0 +1,111 @@
+"""A step without its record is the recorded step, also where runs share what they find alike."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from engine import decode, remasking, stepping, token_automaton
+from engine.constraints import read
+from engine.errors import EmptyLanguageError
+from engine.stepping import Answer, Step
+from engine.trace import Config
+from tests.fake import Fake, characters
+
+VOCABULARY = dataclasses.replace(characters("abcdef"), eos_ids=(6, 5))
+AUTOMATON = token_automaton.compile(read("regex", "(ab|cd?|b{2,3})*a?"), VOCABULARY)
+CONFIG = Config(prompt="go", kind="regex", source="", length=6, steps=3, block_length=6, confidence="mf")
+VARIED = [
+    CONFIG,
+    *(
+        dataclasses.replace(CONFIG, sampler=sampler, temperature=temperature, confidence=confidence, seed=seed)
+        for sampler in (*stepping.EXACT, *stepping.BASELINES)
+        for temperature, confidence, seed in itertools.product((0.0, 0.6, 1.0), ("mf", "mar"), (0, 1))
+    ),
+    *(
+        dataclasses.replace(CONFIG, remasking=name, confidence=confidence, temperature=temperature)
+        for name in remasking.NAMES
+        for confidence, temperature in itertools.product(("mf", "mar"), (0.6, 1.0))
+    ),
+    *(
+        dataclasses.replace(CONFIG, sampler=sampler, temperature=1.0, **changes)
+        for sampler in ("midpoint", "reject")
+        for changes in (
+            {"top_k": 1},
+            {"top_p": 0.4},
+            {"alg_temp": 0.5},
+            {"steps": 6},
+            {"block_length": 2},
+            {"reject_budget": 2},
+            {"confidence_eos_eot_inf": True},
+            {"confidence_eos_eot_inf": True, "confidence": "mar"},
+            {"confidence_eos_eot_inf": True, "upstream_bugs": True},
+        )
+    ),
+]
+
+
+def test_a_step_without_a_record_leaves_the_canvas_of_the_recorded_one_whoever_shares_the_answer():
+    model = Fake(VOCABULARY, 3)
+    prompt_ids = model.encode_prompt("go")
+    answers: dict[bytes, Answer] = {}
+    met = 0
+    for config in VARIED:
+        plan = decode.schedule(config, np.full(6, VOCABULARY.mask_id), VOCABULARY.mask_id)
+        for n, record in enumerate(decode.denoise(model, AUTOMATON, config)):
+            key = record.canvas.tobytes()
+            met += key in answers
+            logits = model.logits(prompt_ids, record.canvas, n)
+            answer = answers.setdefault(key, Answer(logits, record.canvas, VOCABULARY, AUTOMATON))
+            after = stepping.advance(Step(answer, config, n, *plan[n]))
+            assert after.tolist() == record.canvas_after.tolist(), (config, n)
+    assert met > len(VARIED)
+
+
+def test_draws_of_one_answer_are_shared_only_where_they_are_alike(monkeypatch):
+    drawn = []
+    draw = stepping.draw
+    monkeypatch.setattr(stepping, "draw", lambda step, found: drawn.append(step) or draw(step, found))
+    canvas = np.full(6, VOCABULARY.mask_id, np.int32)
+    answer = Answer(Fake(VOCABULARY, 3).logits(canvas, canvas, 0), canvas, VOCABULARY, AUTOMATON)
+
+    def ask(number=0, **changes):
+        stepping.advance(Step(answer, dataclasses.replace(CONFIG, **changes), number, 6, 2))
+
+    ask(temperature=1.0, sampler="chain")
+    ask(temperature=1.0, sampler="chain", confidence="mar")
+    assert len(drawn) == 1
+    ask(temperature=0.0, sampler="chain")
+    ask(temperature=0.0, sampler="midpoint")
+    ask(temperature=1.0, sampler="map")
+    assert len(drawn) == 2
+    ask(temperature=1.0, sampler="chain", seed=1)
+    ask(temperature=1.0, sampler="chain", number=1)
+    ask(temperature=0.7, sampler="chain")
+    ask(temperature=1.0, sampler="midpoint")
+    ask(temperature=1.0, sampler="independent")
+    ask(temperature=0.0, sampler="independent")
+    ask(temperature=1.0, sampler="reject")
+    ask(temperature=1.0, sampler="reject", reject_budget=3)
+    assert len(drawn) == 10
+
+
+def test_a_baseline_asks_for_no_posterior_that_it_does_not_use():
+    canvas = np.full(6, VOCABULARY.mask_id, np.int32)
+    answer = Answer(Fake(VOCABULARY, 3).logits(canvas, canvas, 0), canvas, VOCABULARY, AUTOMATON)
+    stepping.advance(Step(answer, dataclasses.replace(CONFIG, sampler="independent"), 0, 6, 2))
+    (found,) = answer.found.values()
+    assert "messages" not in vars(found)
+    stepping.advance(Step(answer, dataclasses.replace(CONFIG, sampler="chain"), 0, 6, 2))
+    assert "messages" in vars(found)
+    assert "marginals" not in vars(found)
+
+
+def test_a_step_from_which_nothing_accepted_is_left_is_refused_with_its_number():
+    canvas = np.asarray([5, 4, 5, 4, 5, 4], np.int32)
+    answer = Answer(Fake(VOCABULARY, 3).logits(canvas, canvas, 0), canvas, VOCABULARY, AUTOMATON)
+    with pytest.raises(EmptyLanguageError, match="At step 7"):
+        stepping.advance(Step(answer, CONFIG, 7, 6, 2))
