@@ -276,7 +276,9 @@ def _labelled(picture: Picture) -> Iterator[tuple[int, int, str, bool]]:
 def _node(box: Box, accepting: bool) -> dict[str, str]:
     """Return what Graphviz is told of a node."""
     if box.kind == "state":
-        return {"id": box.id, "label": labels.dot(box.name), "shape": "doublecircle" if accepting else "circle"}
+        width = {"width": f"{0.11 * len(box.name):.2f}"} if len(box.name) > 3 else {}
+        shape = "doublecircle" if accepting else "circle"
+        return {"id": box.id, "label": labels.dot(box.name), "shape": shape, **width}
     lines = [labels.shortened(box.name, NODE_NAME)]
     if box.kind != "chain":
         count = f"{box.states:,} state{'s' * (box.states != 1)}"

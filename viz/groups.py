@@ -92,23 +92,17 @@ class Atlas:
         """Divide a group into two to `GROUPS`, each state into one of them; one that can't be divided is returned."""
         if not group.sections:
             return self._by_depth(group)
-        parts = self._opened(group)
-        if len(parts) > GROUPS:
-            return self._runs(parts)
         # What holds most of the states would hide the rest; parts alike stay alike.
         share = group.states.size / LARGE_SHARE
-        closed: set[int] = set()
-        while True:
-            open_parts = [g for g in parts if g.sections and id(g) not in closed and g.states.size > share]
-            if not open_parts:
-                return parts
-            largest = max(open_parts, key=lambda g: g.states.size)
-            inner = self._opened(largest)
-            if len(parts) - 1 + len(inner) > GROUPS:
-                closed.add(id(largest))
-                continue
-            at = parts.index(largest)
-            parts[at : at + 1] = inner
+        parts, closed = [group], False
+        while not closed:
+            largest = max(parts, key=lambda g: g.states.size if g.sections else 0)
+            inner = self._runs(self._opened(largest), GROUPS + 1 - len(parts)) if largest.sections else []
+            closed = len(inner) < 2 or (len(parts) > 1 and largest.states.size <= share)
+            if not closed:
+                at = parts.index(largest)
+                parts[at : at + 1] = inner
+        return parts
 
     def trail(self, path: Sequence[int]) -> list[Group]:
         """Return the groups that a path of numbers leads through, the whole first; as far as there are such."""
@@ -168,22 +162,20 @@ class Atlas:
         inner = np.unique(within[within >= 0]).tolist()
         return [*between, *(self._of((numbers[n],), group.states[within == n]) for n in inner)]
 
-    def _runs(self, parts: list[Group]) -> list[Group]:
-        """Join neighbours in the source to `GROUPS` runs of about as many states each."""
+    def _runs(self, parts: list[Group], most: int) -> list[Group]:
+        """Join neighbours in the source to runs of about as many states each where they are more than `most`."""
         between, named = [g for g in parts if g.note], [g for g in parts if not g.note]
-        room = GROUPS - len(between)
-        before = np.cumsum([0, *(g.states.size for g in named)])[:-1]
-        run = np.minimum(before * room // int(sum(g.states.size for g in named)), room - 1)
-        joined = []
-        for n in np.unique(run).tolist():
-            some = [g for g, k in zip(named, run.tolist(), strict=True) if k == n]
-            if len(some) == 1:
-                joined += some
-                continue
-            states = np.sort(np.concatenate([g.states for g in some]))
-            numbers = [self._section_of(g) for g in some]
-            joined.append(self._of(tuple(numbers), states))
-        return [*between, *joined]
+        room = most - len(between)
+        if len(named) <= room or room < 2:
+            return parts if len(named) <= room else []
+        before = np.cumsum([0, *(g.states.size for g in named)])
+        run = np.minimum(before[:-1] * room // before[-1], room - 1)
+        return [*between, *(self._joined([named[k] for k in np.flatnonzero(run == n)]) for n in np.unique(run))]
+
+    def _joined(self, some: list[Group]) -> Group:
+        """Return neighbours in the source as one group."""
+        states = np.sort(np.concatenate([g.states for g in some]))
+        return some[0] if len(some) == 1 else self._of(tuple(self._section_of(g) for g in some), states)
 
     def _section_of(self, group: Group) -> int:
         """Return the number of the section that a group of one section is of."""

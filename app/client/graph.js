@@ -16,7 +16,7 @@ export function layouter(url) {
   };
 }
 
-// Parse an SVG and fit it to a width: as large as fits, down to four fifths; what is larger scrolls.
+// Parse an SVG and fit it to a width: as large as fits, while a state is 24 pixels across; what is larger scrolls.
 export function parse(svg, room, most = 1.25) {
   const parsed = new DOMParser().parseFromString(svg.slice(svg.indexOf('<svg')), 'image/svg+xml').documentElement;
   parsed.querySelectorAll('script,foreignObject,image,style,title').forEach(n => n.remove());
@@ -28,9 +28,10 @@ export function parse(svg, room, most = 1.25) {
   }
   const graph = document.importNode(parsed, true);
   const [, , width, height] = (graph.getAttribute('viewBox') ?? '0 0 100 100').split(/\s+/).map(Number);
+  graph.setAttribute('role', 'group');   // an image would hide its nodes from who can't see it
   graph.removeAttribute('width');
   graph.removeAttribute('height');
-  graph.style.width = `${Math.round(width * (room > 0.8 * width ? Math.min(most, room / width) : 1.1))}px`;
+  graph.style.width = `${Math.round(width * (room > 0.94 * width ? Math.min(most, room / width) : 1.1))}px`;
   graph.style.aspectRatio = `${width} / ${height}`;
   return graph;
 }

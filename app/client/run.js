@@ -177,8 +177,14 @@ export class Run {
   // A picture of the automaton: of a `group`, or of what lies around a `state`; of all of a small one.
   window(asked) {
     const key = JSON.stringify(asked);
-    if (!this.windows.has(key)) this.windows.set(key, this.server.get_window({run: this.id, ...asked}));
+    if (!this.windows.has(key)) this.windows.set(key, this.fetchWindow(key, asked));
     return this.windows.get(key);
+  }
+  // What failed is asked for again the next time.
+  async fetchWindow(key, asked) {
+    const part = await this.server.get_window({run: this.id, ...asked}).catch(() => ({error: 'unreachable'}));
+    if (part.error) this.windows.delete(key);
+    return part;
   }
 }
 

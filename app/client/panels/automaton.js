@@ -26,7 +26,7 @@ export function create(go, tip, graphvizURL, light) {
     const part = await run.window(run.states <= SMALL ? {} : state !== null ? {state, farthest} : {group: group ?? ''});
     if (asked !== key) return;
     element.classList.remove('waiting');
-    if (part.error) { shown = {run, key, part: null}; note.textContent = part.remedy ?? 'The automaton could not be fetched.'; return; }
+    if (part.error) { shown = {run, key: null, part: null}; asked = inserted = null; scroll.replaceChildren(); note.textContent = part.remedy ?? 'The automaton could not be fetched.'; return; }
     part.svg ??= await layout(part.dot);
     part.map ??= (await unpack(part)).box.data;
     if (asked !== key) return;
@@ -155,7 +155,7 @@ export function create(go, tip, graphvizURL, light) {
     if (state !== null) mark(nodes[map[state]], 'chosen');
     note.textContent = words(view);
     const centre = nodes[map[state ?? (here >= 0 ? here : run.head.start)]];
-    if (view.rested && centre) { reveal(scroll, centre, fresh); fresh = false; }
+    if ((view.rested || fresh) && centre) { reveal(scroll, centre, fresh); fresh = false; }
   }
 
   function say(node, text) {
