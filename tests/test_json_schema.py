@@ -323,9 +323,28 @@ def test_alternatives_that_combine_to_many_cases_are_exact_for_texts_and_else_re
     constraint = read(schema)
     for text in map("".join, itertools.product("abf", repeat=4)):
         assert constraint.accepts(json.dumps(text)) == validator.is_valid(text), text
-    with pytest.raises(SizeError, match="1,024 cases") as caught:
+    with pytest.raises(SizeError, match="1,024") as caught:
         read({"type": "object", "allOf": [required(names) for names in ("abcd", "efgh", "ijkl", "mnop", "qrst")]})
     assert caught.value.place.pointer == "/allOf"
+
+
+def test_hundreds_of_constants_are_alternatives_like_an_enum():
+    constants = [{"const": f"v{i}"} for i in range(400)]
+    for keyword in ("anyOf", "oneOf"):
+        constraint = read({keyword: [*constants, {"type": "integer", "minimum": 3}]})
+        assert not told(constraint, "too much")
+        assert constraint.accepts('"v399"')
+        assert constraint.accepts("3")
+        assert not constraint.accepts('"v400"')
+
+
+@pytest.mark.parametrize("kind", ["json_schema", "tools"])
+def test_what_nests_too_deeply_is_refused(kind):
+    schema = "null"
+    for _ in range(400):
+        schema = f'{{"type": "object", "properties": {{"a": {schema}}}}}'
+    with pytest.raises(SizeError, match="nests too deeply"):
+        constraints.read(kind, schema if kind == "json_schema" else f'[{{"name": "f", "parameters": {schema}}}]')
 
 
 def test_overlapping_alternatives_of_several_one_ofs_are_told_where_there_are_too_many_cases():

@@ -85,6 +85,10 @@ def test_a_single_item_has_no_equal(least):
     assert unique.accepts("[]") == (least == 0)
 
 
+MANY_CASES = {
+    "unevaluatedProperties": False,
+    "allOf": [{"anyOf": [{"properties": {f"{c}{i}": {"type": "null"}}} for i in range(3)]} for c in "abcde"],
+}
 CONTRADICTIONS = [
     ("default-contradicts", {"type": "integer", "default": "x"}, "/default"),
     ("example-contradicts", {"type": "integer", "examples": [1, "x", 2]}, "/examples/1"),
@@ -105,6 +109,7 @@ CONTRADICTIONS = [
     ("length-not-counted", {"type": "string", "format": "hostname", "maxLength": 253}, "/maxLength"),
     ("not-dropped", {"type": "string", "not": {"pattern": r"^(a+)\1$"}}, "/not/pattern"),
     ("any-depth", {"type": "object", "properties": {"a": {"type": "null"}}}, "/type"),
+    ("unevaluated-not-enforced", MANY_CASES, "/unevaluatedProperties"),
     ("any-depth", {"properties": {"a": {"type": "object", "properties": {}}}, "type": "object"}, "/properties/a/type"),
     ("length-too-large", {"type": "string", "maxLength": 70_000}, "/maxLength"),
     ("shadowed", {"anyOf": [{"type": "string"}, {"type": "string", "maxLength": 3}]}, "/anyOf/1"),

@@ -253,6 +253,11 @@ def test_findings_tell_what_may_surprise() -> None:
     assert [f.code for f in read("choices", ["a", "b", "a"]).findings] == ["duplicate-choice"]
 
 
+def test_choices_with_too_much_text_are_refused() -> None:
+    with pytest.raises(SizeError, match="150,000"):
+        read("choices", [f"option number {n}" for n in range(20_000)])
+
+
 def test_choices_are_literal_and_there_is_at_least_one() -> None:
     assert read("choices", "a.b\n(x").accepts("a.b")
     assert not read("choices", "a.b").accepts("axb")

@@ -154,7 +154,10 @@ class Constraint:
     @cached_property
     def automaton(self) -> ByteAutomaton:
         """The byte automaton; raises `SizeError` over the budget of states or of time."""
-        return automaton.compile(self.pattern, self.text, steps=self.steps)
+        try:
+            return automaton.compile(self.pattern, self.text, steps=self.steps)
+        except RecursionError as error:
+            raise SizeError("The constraint nests too deeply to be compiled.", "Use less nesting.") from error
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text is in the language, no tokenizer involved."""
@@ -194,6 +197,8 @@ def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Con
             parsed = _parsed(kind, source, options)
     except effort.OutOfStepsError as error:
         raise SizeError("The constraint takes too much work to be read.", "Leave parts of it out.") from error
+    except RecursionError as error:
+        raise SizeError("The constraint nests too deeply to be read.", "Use less nesting.") from error
     constraint = Constraint(kind, *parsed, steps=max(budget.left, automaton.LEAST_STEPS))
     changed = next((f for f in constraint.findings if f.accepts != "as written"), None)
     if strict and changed is not None:

@@ -149,7 +149,8 @@ def written(
                 break
             except effort.OutOfStepsError:
                 break
-            if texts.size(pattern) <= LEAF_BUDGET or (any_depth, depth) == _depths(options)[-1]:
+            nested = writer.cuts or writer.opened
+            if not nested or texts.size(pattern) <= LEAF_BUDGET or (any_depth, depth) == _depths(options)[-1]:
                 audit.tell(report, writer, options, empty=pattern == Union(()))
                 return pattern, report
     raise _too_large(schemas, shapes)
@@ -181,7 +182,7 @@ def _too_large(schemas: Schemas, shapes: TooManyShapesError | None) -> SizeError
         )
     pointer = shapes.pointer or ""
     return SizeError(
-        f"The alternatives at {pointer or 'the root'} combine to {shapes.cases:,} cases; the limit is {SHAPE_LIMIT}.",
-        "Use fewer 'anyOf' and 'oneOf' together there, or write the combinations that are meant as one 'anyOf'.",
+        f"The cases of {pointer or 'the root'} combine to {shapes.cases:,}; the limit is {SHAPE_LIMIT}.",
+        "Ask for less together there, or write the combinations that are meant as one 'anyOf'.",
         schemas.document.place(pointer),
     )

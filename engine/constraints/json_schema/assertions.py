@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.constraints.json_schema import combination, ecma, edits, formats, numbers, patterns, texts
+from engine.constraints.json_schema import ecma, edits, formats, numbers, patterns, texts
 from engine.constraints.json_schema.contents import Names, Texts
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, every
-from engine.constraints.json_schema.shapes import Array, Contains, Field, Object
+from engine.constraints.json_schema.shapes import Array, Contains, Field, Object, free_object
 from engine.constraints.json_schema.values import Values
 from engine.determinise import OverBudgetError
 from engine.errors import NotRegularError
@@ -279,7 +279,7 @@ def _objects(expansion: Expansion, place: Place, origin: Origin) -> tuple[Object
         int(schema.get("minProperties", 0)),
         int(most) if most is not None else None,
     )
-    for part in (*_required(expansion, place), *_named(expansion, place, origin)):
+    for part in (*_required(expansion, place, origin), *_named(expansion, place, origin)):
         shape = shape.meet(part) if shape else None
     shape = shape.settled() if shape else None
     return (shape,) if shape else ()
@@ -314,13 +314,14 @@ def _additional(
     return (*matched, (unmatched, goal))
 
 
-def _required(expansion: Expansion, place: Place) -> list[Object]:
+def _required(expansion: Expansion, place: Place, origin: Origin) -> list[Object]:
+    """Return what `required` says, of all its names at once."""
     required = place.schema.get("required", [])
-    out = []
-    for i, name in enumerate(required if isinstance(required, list) else []):
-        origin = expansion.origin(child(place.pointer, "required", i))
-        out.append(combination.present(name, origin))
-    return out
+    if not isinstance(required, list) or not required:  # draft 3 had a truth value
+        return []
+    origins = {name: expansion.origin(child(place.pointer, "required", i)) for i, name in enumerate(required)}
+    fields = (Field(name, TRUE, True, where, declared=False) for name, where in origins.items())
+    return [Object(origin, tuple(fields), free_object(origin).others)]
 
 
 def _named(expansion: Expansion, place: Place, origin: Origin) -> list[Object]:

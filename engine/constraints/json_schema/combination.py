@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
+from engine import effort
 from engine.constraints.json_schema import edits
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, every, negated, some
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from engine.errors import Edit
     from engine.pattern import Origin
 
+COMBINING = ("allOf", "anyOf", "oneOf", "if", "not", "dependentRequired", "dependentSchemas", "dependencies")
+"""Keywords that schemas for one value are combined by, those first that mostly make many cases."""
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -83,7 +87,7 @@ def applied(expansion: Expansion, place: Place) -> Iterator[Goal]:
 
 def place_of(place: Place) -> str:
     """Return the pointer of the keyword that combines schemas at a place, or of the place where there is none."""
-    found = next((keyword for keyword in ("allOf", "anyOf", "oneOf", "if", "not") if keyword in place.schema), None)
+    found = next((keyword for keyword in COMBINING if keyword in place.schema), None)
     return child(place.pointer, found) if found else place.pointer
 
 
@@ -102,15 +106,14 @@ def exactly_one(expansion: Expansion, place: Place) -> Goal:
     if not expansion.overlaps:
         expansion.merged.setdefault(pointer)
         return some(*goals)
-    single = []
-    overlapping = False
-    for i, goal in enumerate(goals):
-        others = [other for j, other in enumerate(goals) if j != i and not expansion.is_empty(every(goal, other))]
-        overlapping = overlapping or bool(others)
-        single.append(every(goal, *(negated(other) for other in others)))
-    if not overlapping:
+    overlapping: list[list[Goal]] = [[] for _ in goals]
+    for i, j in combinations(range(len(goals)), 2):
+        if not _are_apart(expansion, goals[i], goals[j]):
+            overlapping[i].append(goals[j])
+            overlapping[j].append(goals[i])
+    if not any(overlapping):
         return some(*goals)
-    found = some(*single)
+    found = some(*(every(goal, *map(negated, others)) for goal, others in zip(goals, overlapping, strict=True)))
     try:
         with expansion.report.exactly():
             expansion.values(found)
@@ -118,6 +121,16 @@ def exactly_one(expansion: Expansion, place: Place) -> Goal:
         tell_overlap(expansion.report, [pointer], str(error) or "there are too many cases")
         return some(*goals)
     return found
+
+
+def _are_apart(expansion: Expansion, goal: Goal, other: Goal) -> bool:
+    """Whether two goals are known to have nothing in common."""
+    effort.spend(2)
+    if goal not in expansion.open and other not in expansion.open:
+        mine, theirs = expansion.values(goal), expansion.values(other)
+        if mine.is_plainly_apart(theirs):
+            return True
+    return expansion.is_empty(every(goal, other))
 
 
 def tell_overlap(report: Report, pointers: list[str], why: str) -> None:

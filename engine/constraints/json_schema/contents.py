@@ -11,7 +11,7 @@ from engine.constraints.json_schema import numbers, texts
 from engine.pattern import Complement, Origin, Pattern, alternatives
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 Kind = Literal["string", "number"]
 
@@ -95,6 +95,15 @@ class Texts:
         without = Complement(self.pattern(), self.origin)
         parts = (numbers.numbers(self.origin), without) if self.kind == "number" else (without,)
         return (Texts(self.kind, self.origin, None, parts),)
+
+
+def gathered(finite: Sequence[Texts]) -> Texts:
+    """Unite finite sets of one kind, at least one; of equal texts the first stays."""
+    distinct: dict[str | Decimal, tuple[str | Decimal, Origin]] = {}
+    for part in finite:
+        for value, origin in part.literals or ():
+            distinct.setdefault(value, (value, origin))
+    return Texts(finite[0].kind, finite[0].origin, tuple(distinct.values()))
 
 
 @dataclass(frozen=True)

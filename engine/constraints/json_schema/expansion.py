@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import effort
 from engine.constraints.json_schema import assertions, combination, dialect, unevaluated
-from engine.constraints.json_schema.contents import Texts
+from engine.constraints.json_schema.contents import Texts, gathered
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, every
 from engine.constraints.json_schema.shapes import Array, Field, Object
@@ -43,6 +43,7 @@ class Expansion:
         formats: whether `format` is enforced.
         overlaps: whether alternatives of `oneOf` that overlap are told apart.
         merged: pointers of the `oneOf` where they are not.
+        open: the goals that are being worked out, outer ones first.
         ends: pointers of the patterns in which a `$` stands for the end.
     """
 
@@ -55,7 +56,7 @@ class Expansion:
         self.merged: dict[str, None] = {}
         self.ends: dict[str, None] = {}
         self._known: dict[tuple[bool, Goal], Values] = {}
-        self._open: list[Goal] = []
+        self.open: list[Goal] = []
         self._empty: dict[Goal, bool] = {}
 
     def values(self, goal: Goal) -> Values:
@@ -94,7 +95,7 @@ class Expansion:
     @contextmanager
     def _entered(self, goal: Goal) -> Iterator[None]:
         """Refuse a schema that refers to itself without going into a value."""
-        if goal in self._open:
+        if goal in self.open:
             place = goal.value if goal.key[0] == "schema" else None
             pointer = place.pointer if place else ""
             raise NotRegularError(
@@ -102,11 +103,11 @@ class Expansion:
                 "Remove the reference, or put it inside 'properties' or 'items'.",
                 self.schemas.document.place(pointer),
             )
-        self._open.append(goal)
+        self.open.append(goal)
         try:
             yield
         finally:
-            self._open.pop()
+            self.open.pop()
 
     def _values(self, goal: Goal) -> Values:
         match goal.key[0]:
@@ -144,7 +145,7 @@ class Expansion:
 
     def is_empty(self, goal: Goal, depth: int = 2) -> bool:
         """Whether a goal is known to hold nothing."""
-        if goal in (FALSE, TRUE) or depth == 0 or goal in self._open:
+        if goal in (FALSE, TRUE) or depth == 0 or goal in self.open:
             return goal == FALSE
         if goal not in self._empty:
             self._empty[goal] = False  # inside itself it is not known
@@ -211,25 +212,19 @@ class Expansion:
 
     def _listed(self, place: Place, keyword: str) -> Values:
         """Return the values of `enum` or `const`."""
-        values = place.schema[keyword] if keyword == "enum" else [place.schema[keyword]]
-        found = Values()
-        for i, value in enumerate(values):
-            pointer = child(place.pointer, keyword, i) if keyword == "enum" else child(place.pointer, keyword)
-            one = self._constant(value, pointer)
-            found = Values(
-                (*found.words, *one.words),
-                _listed(found.numbers, one.numbers),
-                _listed(found.strings, one.strings),
-                found.arrays + one.arrays,
-                found.objects + one.objects,
-            )
-        return found
+        pointer = child(place.pointer, keyword)
+        if keyword == "const":
+            return self._constant(place.schema[keyword], pointer)
+        each = [self._constant(value, child(pointer, i)) for i, value in enumerate(place.schema[keyword])]
+        effort.spend(len(each))
+        return Values(
+            tuple(word for one in each for word in one.words),
+            _finite([part for one in each for part in one.numbers]),
+            _finite([part for one in each for part in one.strings]),
+            tuple(shape for one in each for shape in one.arrays),
+            tuple(shape for one in each for shape in one.objects),
+        )
 
 
-def _listed(known: tuple[Texts, ...], more: tuple[Texts, ...]) -> tuple[Texts, ...]:
-    """Gather constants into one finite set."""
-    if not known or not more:
-        return known or more
-    literals = (*(known[0].literals or ()), *(more[0].literals or ()))
-    distinct = {value: (value, origin) for value, origin in reversed(literals)}  # the first of equal ones stays
-    return (Texts(known[0].kind, known[0].origin, tuple(distinct.values())[::-1]),)
+def _finite(constants: list[Texts]) -> tuple[Texts, ...]:
+    return (gathered(constants),) if constants else ()

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from engine.constraints.json_schema import assertions, combination, spelling
+from engine.constraints.json_schema import assertions, combination, edits, spelling
 from engine.constraints.json_schema.contents import Names, Texts
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, negated, some
 from engine.constraints.json_schema.shapes import Array, Field, Object, free_object
 from engine.constraints.json_schema.values import Values, anything
-from engine.errors import NotRegularError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,13 +73,29 @@ def enforced(expansion: Expansion, place: Place, found: Values) -> Values:
     keywords = [k for k in keywords if expansion.schemas.sub(place, k) != TRUE]
     if not keywords:
         return found
+    try:
+        found_cases = cases(expansion, place, own=False)
+    except TooManyCasesError:
+        _tell_too_many(expansion, child(place.pointer, keywords[0]))
+        return found
     out = Values()
-    for case in cases(expansion, place, own=False):
+    for case in found_cases:
         part = found
         for goal in case.goals:
             part = part.meet(expansion.values(goal))
         out = out.join(part.meet(_limit(expansion, place, keywords, case)))
     return out
+
+
+def _tell_too_many(expansion: Expansion, pointer: str) -> None:
+    expansion.report.approximated(
+        "unevaluated-not-enforced",
+        pointer,
+        f"What {pointer} speaks of depends on more than {CASE_LIMIT} cases, so it is not enforced: members that no "
+        "other keyword has looked at are accepted.",
+        "Use 'additionalProperties' or 'items', or fewer alternatives.",
+        edits=edits.offered(expansion.schemas.document, edits.removed, [pointer]),
+    )
 
 
 def _limit(expansion: Expansion, place: Place, keywords: list[str], case: Case) -> Values:
@@ -123,20 +138,20 @@ def cases(expansion: Expansion, place: Place, *, own: bool = True) -> list[Case]
     out = [_adjacent(expansion, place, own)]
     for keyword in combination.REFERENCES:
         if isinstance(schema.get(keyword), str):
-            out = _both(out, _of(expansion, schemas.referred(place, keyword)), place)
+            out = _both(out, _of(expansion, schemas.referred(place, keyword)))
     for i in range(len(schema.get("allOf", ()))):
-        out = _both(out, _of(expansion, schemas.sub(place, "allOf", i)), place)
+        out = _both(out, _of(expansion, schemas.sub(place, "allOf", i)))
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
-            out = _both(out, list(_alternatives(expansion, place, keyword)), place)
+            out = _both(out, list(_alternatives(expansion, place, keyword)))
     if isinstance(schema.get("if"), dict | bool):
-        out = _both(out, _conditional(expansion, place), place)
+        out = _both(out, _conditional(expansion, place))
     for name in schema.get("dependentSchemas", {}):
         pointer = child(place.pointer, "dependentSchemas", name)
         origin = expansion.origin(pointer)
         there = Case((combination.having(name, pointer, origin), _is_object(origin)))
         then = [case.with_(there) for case in _of(expansion, schemas.sub(place, "dependentSchemas", name))]
-        out = _both(out, [Case((combination.without(name, pointer, origin),)), *then], place)
+        out = _both(out, [Case((combination.without(name, pointer, origin),)), *then])
     return out
 
 
@@ -151,21 +166,14 @@ def _of(expansion: Expansion, goal: Goal) -> list[Case]:
     return [case.with_(Case((goal,))) for case in cases(expansion, goal.value)]
 
 
-def _both(left: list[Case], right: list[Case], place: Place) -> list[Case]:
-    out = [a.with_(b) for a, b in product(left, right)]
-    if len(out) > CASE_LIMIT:
-        raise TooManyCasesError(place.pointer)
-    return out
+def _both(left: list[Case], right: list[Case]) -> list[Case]:
+    if len(left) * len(right) > CASE_LIMIT:
+        raise TooManyCasesError
+    return [a.with_(b) for a, b in product(left, right)]
 
 
-class TooManyCasesError(NotRegularError):
+class TooManyCasesError(Exception):
     """What a schema has looked at depends on too many alternatives."""
-
-    def __init__(self, pointer: str) -> None:
-        super().__init__(
-            f"What the 'unevaluated…' keyword at {pointer or 'the root'} speaks of depends on over {CASE_LIMIT} cases.",
-            "Use 'additionalProperties' or 'items', or fewer alternatives.",
-        )
 
 
 def _alternatives(expansion: Expansion, place: Place, keyword: str) -> Iterator[Case]:
@@ -178,7 +186,7 @@ def _alternatives(expansion: Expansion, place: Place, keyword: str) -> Iterator[
         base = [Case(tuple(negated(goal) for goal, is_ in zip(looking, holds, strict=True) if not is_))]
         for goal, is_ in zip(looking, holds, strict=True):
             if is_:
-                base = _both(base, _of(expansion, goal), place)
+                base = _both(base, _of(expansion, goal))
         yield from base
 
 
@@ -188,7 +196,7 @@ def _conditional(expansion: Expansion, place: Place) -> list[Case]:
         _of(expansion, schemas.sub(place, name)) if isinstance(place.schema.get(name), dict | bool) else [Case()]
         for name in ("then", "else")
     )
-    return _both(_of(expansion, test), then, place) + _both([Case((negated(test),))], otherwise, place)
+    return _both(_of(expansion, test), then) + _both([Case((negated(test),))], otherwise)
 
 
 def _adjacent(expansion: Expansion, place: Place, own: bool) -> Case:

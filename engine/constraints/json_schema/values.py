@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
 from engine import effort
-from engine.constraints.json_schema.contents import Texts
+from engine.constraints.json_schema.contents import Texts, gathered
 from engine.constraints.json_schema.shapes import Array, Object, free_object
 from engine.pattern import alternatives
 
@@ -63,13 +63,24 @@ class Values:
             _meets(self.objects, other.objects),
         )
 
+    def is_plainly_apart(self, other: Values) -> bool:
+        """Whether it takes no work to see that nothing is in both: by their types, or by constants that differ."""
+        mine, theirs = {word for word, _ in self.words}, {word for word, _ in other.words}
+        return (
+            mine.isdisjoint(theirs)
+            and _differ(self.numbers, other.numbers)
+            and _differ(self.strings, other.strings)
+            and not (self.arrays and other.arrays)
+            and not (self.objects and other.objects)
+        )
+
     def join(self, other: Values) -> Values:
         """Return the values in either."""
         mine = {word for word, _ in self.words}
         return Values(
             (*self.words, *((word, origin) for word, origin in other.words if word not in mine)),
-            _joined(self.numbers, other.numbers),
-            _joined(self.strings, other.strings),
+            _joined(*_listed_once(self.numbers, other.numbers)),
+            _joined(*_listed_once(self.strings, other.strings)),
             _joined(self.arrays, other.arrays),
             _joined(self.objects, other.objects),
         )
@@ -120,6 +131,24 @@ def _meets(left: tuple[Part, ...], right: tuple[Part, ...]) -> tuple[Part, ...]:
     if len(found) > SHAPE_LIMIT:
         raise TooManyShapesError(len(found))
     return tuple(found)
+
+
+def _differ(left: tuple[Texts, ...], right: tuple[Texts, ...]) -> bool:
+    """Whether one side has no sets, or all are finite and have nothing in common."""
+    if not left or not right:
+        return True
+    if any(part.literals is None for part in (*left, *right)):
+        return False
+    mine = {value for part in left for value, _ in part.literals or ()}
+    return not any(value in mine for part in right for value, _ in part.literals or ())
+
+
+def _listed_once(left: tuple[Texts, ...], right: tuple[Texts, ...]) -> tuple[tuple[Texts, ...], tuple[Texts, ...]]:
+    """Put the finite sets of both sides into one, the first of the left: alternatives of constants may be many."""
+    finite = [part for part in (*left, *right) if part.literals is not None]
+    if len(finite) < 2:
+        return left, right
+    return (gathered(finite), *(p for p in left if p.literals is None)), tuple(p for p in right if p.literals is None)
 
 
 def _joined(left: tuple[Part, ...], right: tuple[Part, ...]) -> tuple[Part, ...]:

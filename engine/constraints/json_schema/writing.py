@@ -117,6 +117,8 @@ class Writer:
             whole = numbers.numbers(part.origin)
             return whole if self.plain_integers else spelling.union([whole, numbers.with_exponent(part.origin)])
         self.exponents = True
+        if part.parts == (numbers.integers(part.origin),):  # what most numbers are; there is nothing to work out
+            return self._integers(part.origin)
         pattern = part.pattern()
         if self.plain_integers and self._is_integer(part):
             pattern = texts.meet((pattern, numbers.plain_integers(part.origin)), part.origin)
@@ -126,6 +128,11 @@ class Writer:
         if written is None or self.plain_integers or not self._has_all_integers(pattern, part.origin):
             return written
         return spelling.union([written, numbers.scaled_integers(part.origin)])
+
+    def _integers(self, origin: Origin) -> Pattern:
+        if self.plain_integers:
+            return numbers.plain_integers(origin)
+        return spelling.union([numbers.integers(origin), numbers.scaled_integers(origin)])
 
     def _has_all_integers(self, pattern: Pattern, origin: Origin) -> bool:
         """Whether all integers are in a set of numbers, so that those with an exponent are; not so in draft 4."""
