@@ -108,9 +108,32 @@ def test_c3_an_empty_language_is_explained_by_the_fewest_parts(
         assert not read("regex", source).automaton.is_empty
 
 
-@pytest.mark.parametrize("regex", [r"a(?=b)c(?!d)x*", r"(?:q|z)(?<=a)[^b]", r"(?!a)a(?=c)c+", r"a[^\s\S]b|c[^\s\S]"])
-def test_the_parts_of_a_conflict_are_empty_together_and_no_one_of_them_is_needless(regex: str) -> None:
-    constraint = read("regex", regex)
+def test_c3_an_atomic_group_is_named_where_what_it_takes_is_missing_behind_it() -> None:
+    finding = diagnosed(config("regex", "x(?>a+)ab"))[0]
+    assert finding.code == "empty"
+    assert ["x(?>a+)ab"[p["start"] : p["stop"]] for p in finding.evidence["conflict"]] == ["a+", "ab"]
+    assert [remedy.changes["source"] for remedy in finding.remedies] == ["x(?:a+)ab"]
+
+
+RECURSIVE = "start: item\nitem: A item | A B\nA: /a(?=b)/\nB: /c/\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [
+        ("regex", r"a(?=b)c(?!d)x*"),
+        ("regex", r"(?:q|z)(?<=a)[^b]"),
+        ("regex", r"(?!a)a(?=c)c+"),
+        ("regex", r"a[^\s\S]b|c[^\s\S]"),
+        ("regex", r"x(?>a+)ab"),
+        ("regex", r"a*+a|(?>b|bc)c(?<=bcc)"),
+        ("grammar", RECURSIVE),
+        ("all", '[{"kind": "regex", "source": "a{3}b*"}, {"kind": "regex", "source": "[ab]{2}"}]'),
+    ],
+)
+def test_the_parts_of_a_conflict_are_empty_together_and_no_one_of_them_is_needless(kind: str, source: str) -> None:
+    constraint = read(kind, source)
+    assert constraint.automaton.is_empty
     found = empty.minimal_demands(constraint)
     listed = empty.demands_by_origin(constraint.pattern)
 

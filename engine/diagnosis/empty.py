@@ -10,7 +10,22 @@ from engine import automaton
 from engine.diagnosis import schema
 from engine.diagnosis.subject import named, place_of
 from engine.errors import Finding, SizeError
-from engine.pattern import ANY, EMPTY, Chars, Complement, Concat, Intersection, Look, Origin, Repeat, Union
+from engine.pattern import (
+    ANY,
+    EMPTY,
+    Atomic,
+    Chars,
+    Complement,
+    Concat,
+    Graph,
+    Intersection,
+    Look,
+    Origin,
+    Repeat,
+    Union,
+    children,
+    nodes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,17 +69,27 @@ class Demand:
 
 
 def demands(pattern: Pattern, path: Path = ()) -> Iterator[Demand]:
-    """List the demands of a pattern: its characters, look-arounds, and the parts of intersections.
+    """List the demands of a pattern: its characters, look-arounds, atomic groups, and the parts of intersections.
 
-    What stands inside a look-around or a complement is left alone: there, asking for less may accept less.
+    What stands inside a look-around, a complement or an atomic group is left alone: there, asking for less may accept
+    less.
     """
     if isinstance(pattern, Chars | Look | Complement):
         yield Demand((path,), pattern.origin)
-    elif isinstance(pattern, Repeat):
-        yield from demands(pattern.body, (*path, 0))
-    elif isinstance(pattern, Concat | Union | Intersection):
-        found = [d for i, part in enumerate(pattern.parts) for d in demands(part, (*path, i))]
+    elif isinstance(pattern, Atomic):
+        yield Demand((path,), _around(pattern))
+    else:
+        found = [d for i, part in enumerate(children(pattern)) for d in demands(part, (*path, i))]
         yield from _joined(found, pattern, path) if isinstance(pattern, Concat) else found
+
+
+def _around(pattern: Pattern) -> Origin:
+    """Return the place of all that a pattern writes."""
+    spans = [
+        (n.origin.start, n.origin.stop) for n in nodes(pattern) if isinstance(n, Chars | Repeat | Look | Complement)
+    ]
+    spans = [span for span in spans if span[1] > span[0]]
+    return Origin(min(start for start, _ in spans), max(stop for _, stop in spans)) if spans else Origin(0, 0)
 
 
 def _joined(found: list[Demand], pattern: Concat, path: Path) -> Iterator[Demand]:
@@ -97,13 +122,16 @@ def demands_by_origin(pattern: Pattern) -> list[Demand]:
 
 
 def without(pattern: Pattern, dropped: set[Path], path: Path = ()) -> Pattern:
-    """Return the pattern without some demands: any character for a character, any text for a complement."""
+    """Return the pattern without some demands: any character for a character, any text for what is more."""
     if path in dropped:
         return EMPTY if isinstance(pattern, Look) else _ANY_CHARACTER if isinstance(pattern, Chars) else _ANY_TEXT
     if isinstance(pattern, Repeat):
         return replace(pattern, body=without(pattern.body, dropped, (*path, 0)))
     if isinstance(pattern, Concat | Union | Intersection):
         return replace(pattern, parts=tuple(without(p, dropped, (*path, i)) for i, p in enumerate(pattern.parts)))
+    if isinstance(pattern, Graph):
+        arcs = ((a, without(part, dropped, (*path, i)), b) for i, (a, part, b) in enumerate(pattern.arcs))
+        return replace(pattern, arcs=tuple(arcs))
     return pattern
 
 
@@ -157,7 +185,7 @@ def _matches_nothing(pattern: Pattern, demand: Demand) -> bool:
     for path in demand.paths:
         node = pattern
         for i in path:
-            node = node.parts[i] if isinstance(node, Concat | Union | Intersection) else node.body  # type: ignore[union-attr]
+            node = children(node)[i]
         if isinstance(node, Chars) and not node.ranges:
             return True
     return False
@@ -218,4 +246,7 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
         return []
     spans = [(place["start"], place["stop"]) for place in finding.evidence.get("conflict", ())]
     removable = [(a, b) for a, b in spans if source[a:b].startswith(_REMOVABLE)]
-    return [(f"Remove {source[a:b]!r}", {"source": source[:a] + source[b:]}) for a, b in removable]
+    removed = [(f"Remove {source[a:b]!r}", {"source": source[:a] + source[b:]}) for a, b in removable]
+    atomic = [(a, b) for a, b in spans if source[:a].endswith("(?>")]
+    opened = [(f"Let {source[a:b]!r} give back", {"source": f"{source[: a - 3]}(?:{source[a:]}"}) for a, b in atomic]
+    return [*removed, *opened]
