@@ -206,7 +206,7 @@ def test_results_are_read_back_and_a_cut_last_line_is_dropped(tmp_path):
         ("", "isn't a file of results"),
         ("{}\n", "isn't a file of results"),
         ("hello\n", "isn't a file of results"),
-        (json.dumps({"version": 0, "model": FACTS}) + "\n", "version 0, not of 2"),
+        (json.dumps({"version": 0, "model": FACTS}) + "\n", f"version 0, not of {results.VERSION}"),
         (
             json.dumps({"version": results.VERSION, "model": {**FACTS, "revision": "2"}}) + "\n",
             'model .*"revision": "2"',

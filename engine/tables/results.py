@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Results = dict[Cell, dict[int, Run]]
 """The finished runs of each cell, by the number of the problem."""
-VERSION = 2
-"""Of the file, and of the problems, constraints and judges behind its numbers: raise it when one of them changes."""
+VERSION = 3
+"""Of the file, and of the problems, constraints, draws and judges behind its numbers: raise it when one changes."""
 
 
 @dataclass(frozen=True)
