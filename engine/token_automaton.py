@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from engine.vocabulary import Vocabulary
 
 
+BLOCK = 64
+"""Tokens of a class that are taken note of together: enough for a loop over vectors, few enough to be looked into."""
+
+
 @dataclass(frozen=True, eq=False)
 class TokenAutomaton:
     """A finite automaton whose symbols are token ids, stored by token class.
@@ -118,23 +122,20 @@ class TokenAutomaton:
         return accepted
 
 
-class TokenGroups(NamedTuple):
-    """Tokens by class, those of a class in groups of about 32, of which few need to be looked into one by one.
-
-    The tokens of a group lie a stride apart, so that one instruction serves as many groups as a vector has numbers: of
-    the `n` tokens of class `k` and its `stride = group_ptr[k + 1] - group_ptr[k]` groups, group `g` has number
-    `g, g + stride, …`. A small class is one group.
+class TokenBlocks(NamedTuple):
+    """Tokens by class, those of a class in blocks of `BLOCK` and a last one of what is left.
 
     Attributes:
-        ptr, tokens: those of class `k` are `tokens[ptr[k]:ptr[k + 1]]`, ascending; int32 and uint32.
-        group_ptr: int32 `[classes + 1]`; the groups of class `k` are `group_ptr[k]:group_ptr[k + 1]`.
-        group_class: int32 `[groups]`.
+        tokens: uint32 `[vocab]`; block `b` is `tokens[block_ptr[b]:block_ptr[b + 1]]`, ascending within a class.
+        block_ptr: int32 `[blocks + 1]`.
+        block_class: int32 `[blocks]`.
+        class_blocks: int32 `[classes + 1]`; the blocks of class `k` are `class_blocks[k]:class_blocks[k + 1]`.
     """
 
-    ptr: np.ndarray
     tokens: np.ndarray
-    group_ptr: np.ndarray
-    group_class: np.ndarray
+    block_ptr: np.ndarray
+    block_class: np.ndarray
+    class_blocks: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,14 +174,15 @@ class Edges:
         return np.cumsum([0, *counts], dtype=np.uint32), sources[order], self.label[order]
 
     @cached_property
-    def groups(self) -> TokenGroups:
-        """The tokens of each class parted into groups."""
-        sizes = np.diff(self.class_tokens_ptr)
-        # A whole number of vectors, or none: what is left of a loop over vectors is as slow as several of them.
-        strides = np.where(sizes < 256, np.minimum(sizes, 1), -(-sizes // 2048) * 64).astype(np.int32)
-        group_ptr = np.cumsum([0, *strides], dtype=np.int32)
-        group_class = np.repeat(np.arange(sizes.size, dtype=np.int32), strides)
-        return TokenGroups(self.class_tokens_ptr, self.class_tokens.view(np.uint32), group_ptr, group_class)
+    def blocks(self) -> TokenBlocks:
+        """The tokens of each class in blocks."""
+        blocks_of = -(-np.diff(self.class_tokens_ptr) // BLOCK)
+        class_blocks = np.cumsum([0, *blocks_of], dtype=np.int32)
+        block_class = np.repeat(np.arange(blocks_of.size, dtype=np.int32), blocks_of)
+        nth = np.arange(block_class.size) - class_blocks[block_class]
+        begin = self.class_tokens_ptr[block_class] + BLOCK * nth
+        tokens = self.class_tokens.view(np.uint32)
+        return TokenBlocks(tokens, np.append(begin, tokens.size).astype(np.int32), block_class, class_blocks)
 
     @property
     def labels(self) -> int:

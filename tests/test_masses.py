@@ -1,4 +1,4 @@
-"""Classes of many tokens, which are looked into group by group: masses, lists and draws against plain sums and sorts."""
+"""Classes of many tokens, which are looked into block by block: masses, lists and draws against plain sums and sorts."""
 
 from __future__ import annotations
 
@@ -95,15 +95,16 @@ def test_evenly_spread_noise_draws_each_token_of_a_class_as_often_as_it_is_proba
 
 def test_tokens_of_many_draws_are_those_of_single_draws() -> None:
     here = found()[0]
-    u = np.random.default_rng(3).random((50, 5))
+    u, edges = np.random.default_rng(3).random((50, 5)), AUTOMATON.edges
+    by_class = edges.class_tokens_ptr, edges.class_tokens
     for c in (1, 2, 4, 5, 6):
         classes = np.full((50, 4), c, np.int32)
-        many = batch.draw_tokens(here.logits[:4] * here.scale, classes, u[:, :4], AUTOMATON.edges.groups)
+        many = batch.draw_tokens(here.logits[:4] * here.scale, classes, u[:, :4], *by_class)
         single = np.stack([tokens_of(here, c, row) for row in u])
         np.testing.assert_array_equal(many, single[:, :4])
 
 
 def tokens_of(here: Potential, c: int, rest: np.ndarray) -> np.ndarray:
-    of_groups = here.group_peak, here.group_weight
-    classes, groups = np.full(rest.size, c, np.int32), AUTOMATON.edges.groups
-    return tokens.draw_tokens(here.logits, here.canvas, here.masked, here.scale, *of_groups, classes, rest, groups)
+    of_blocks = here.block_peak, here.block_weight
+    classes, blocks = np.full(rest.size, c, np.int32), AUTOMATON.edges.blocks
+    return tokens.draw_tokens(here.logits, here.canvas, here.masked, here.scale, *of_blocks, classes, rest, blocks)

@@ -101,22 +101,21 @@ def draw_classes(edges, label_ptr, label_class, paths, log_mass, u):
 
 
 @njit(cache=True)
-def draw_tokens(scores, classes, rest, groups):
-    """Draw a token for every draw and row in proportion to `exp(scores)` within its class, as for a single draw.
+def draw_tokens(scores, classes, rest, ptr, tokens):
+    """Draw a token for every draw and row in proportion to `exp(scores)` within its class.
 
     Args:
         scores: `[rows vocab]`.
         classes: int32 `[draws rows]`.
         rest: float64 `[draws rows]`, uniform.
-        groups: `TokenGroups`.
+        ptr, tokens: the tokens of each class, as in `Edges`.
 
     Returns:
         int32 `[draws rows]`.
     """
-    ptr, tokens, group_ptr, _ = groups
     draws, rows = classes.shape
     out = np.zeros((draws, rows), np.int32)
-    total, listed = np.empty(tokens.size), np.empty(tokens.size, np.int32)
+    total = np.empty(tokens.size)
     known = np.full(ptr.size - 1, -1, np.int64)
     for i in range(rows):
         for d in range(draws):
@@ -124,24 +123,15 @@ def draw_tokens(scores, classes, rest, groups):
             begin, stop = ptr[c], ptr[c + 1]
             if known[c] != i:
                 known[c] = i
-                stride = group_ptr[c + 1] - group_ptr[c]
-                _list_weights(scores[i], tokens[begin:stop], stride, total[begin:stop], listed[begin:stop])
-            out[d, i] = listed[begin + _pick(total[begin:stop], rest[d, i])]
+                most = -np.inf
+                for t in range(begin, stop):
+                    most = max(most, np.float64(scores[i, tokens[t]]))
+                running = 0.0
+                for t in range(begin, stop):
+                    running += math.exp(np.float64(scores[i, tokens[t]]) - most)
+                    total[t] = running
+            out[d, i] = tokens[begin + _pick(total[begin:stop], rest[d, i])]
     return out
-
-
-@njit(cache=True)
-def _list_weights(scores, members, stride, total, listed):
-    """List a class's tokens group by group, and the running sums of their weights."""
-    most = -np.inf
-    for v in members:
-        most = max(most, np.float64(scores[v]))
-    running, n = 0.0, 0
-    for g in range(stride):
-        for v in members[g::stride]:
-            running += math.exp(np.float64(scores[v]) - most)
-            total[n], listed[n] = running, v
-            n += 1
 
 
 @njit(cache=True)

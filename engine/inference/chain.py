@@ -172,7 +172,7 @@ def best(potential: Potential) -> tuple[np.ndarray, np.ndarray]:
         potential.logits,
         potential.largest,
         potential.scale,
-        edges.groups,
+        edges.blocks,
     )
     return chosen, path
 
@@ -210,11 +210,11 @@ def draw_tokens(potential: Potential, path: np.ndarray, seed: int, step: int) ->
         potential.canvas,
         potential.masked,
         potential.scale,
-        potential.group_peak,
-        potential.group_weight,
+        potential.block_peak,
+        potential.block_weight,
         classes,
         rest,
-        edges.groups,
+        edges.blocks,
     )
 
 
@@ -227,10 +227,10 @@ def top_tokens(potential: Potential, marginals: Marginals, top: int) -> tuple[np
         potential.scale,
         potential.largest,
         potential.log_total,
-        potential.group_peak,
+        potential.block_peak,
         marginals.log_lift,
         potential.automaton.token_class,
-        potential.automaton.edges.groups,
+        potential.automaton.edges.blocks,
         top,
     )
 

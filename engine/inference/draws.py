@@ -64,7 +64,8 @@ def tokens(potential: Potential, draws: Draws) -> np.ndarray:
         potential.logits[masked] * potential.scale,
         draws.classes[:, masked],
         draws.rest[:, masked],
-        edges.groups,
+        edges.class_tokens_ptr,
+        edges.class_tokens,
     )
     return out
 

@@ -1,7 +1,7 @@
-"""The one pass over the vocabulary: masses of token classes, and what the tokens of a class weigh in groups.
+"""The one pass over the vocabulary: masses of token classes, and what the tokens of a class weigh in blocks.
 
 A weight is `exp` of a logit's distance to the largest of its own class, so however peaked a row is, no class loses
-digits. What is noted of each group lets later choices (`tokens.py`) look into few of them.
+digits. What is noted of each block lets later choices (`tokens.py`) look into few of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLAIN = -80.0
 
 
 @njit(cache=True, error_model="numpy")
-def class_masses(logits, canvas, mask_id, scales, token_class, groups):
+def class_masses(logits, canvas, mask_id, scales, token_class, blocks):
     """Sum a mean field over the tokens of each class, at each of some temperatures.
 
     Args:
@@ -28,10 +28,10 @@ def class_masses(logits, canvas, mask_id, scales, token_class, groups):
         mask_id: the id that stands on masked positions.
         scales: `[temperatures]` of the type of `logits`, one over each temperature.
         token_class: int32 `[vocab]`.
-        groups: `TokenGroups`.
+        blocks: `TokenBlocks`.
 
     Returns:
-        `(unsound, masked, of_classes, of_positions, of_groups)`: how many rows give no mean field, since a logit is NaN
+        `(unsound, masked, of_classes, of_positions, of_blocks)`: how many rows give no mean field, since a logit is NaN
         or infinite or all are impossible, and int64 `[rows]`, the masked positions, ascending.
 
         `of_classes` is `(m, k, log_mass, mean_log, best)`, each `[temperatures length classes]`: masses as numbers,
@@ -42,19 +42,19 @@ def class_masses(logits, canvas, mask_id, scales, token_class, groups):
         log of the sum of `exp(scale · (logits − largest))`, `[temperatures rows]`, and the largest logit, `[rows]`, not
         finite where the row is unsound.
 
-        `of_groups` is `(weight, peak)`, of the type of `logits`: the sum of each group's weights relative to the
-        largest logit of its class, `[temperatures rows groups]`, and the largest logit of each group, `[rows groups]`.
+        `of_blocks` is `(weight, peak)`, of the type of `logits`: the sum of each block's weights relative to the
+        largest logit of its class, `[temperatures rows blocks]`, and the largest logit of each block, `[rows blocks]`.
     """
-    ptr, tokens, group_ptr, group_class = groups
+    tokens, block_ptr, block_class, class_blocks = blocks
     masked = np.flatnonzero(canvas == mask_id)
-    temperatures, classes, rows = scales.size, ptr.size - 1, masked.size
+    temperatures, classes, rows = scales.size, class_blocks.size - 1, masked.size
     shape = (temperatures, canvas.size, classes)
     m, k = np.zeros(shape), np.full(shape, NEVER, np.int32)
     log_mass, mean_log, best = np.full(shape, -np.inf), np.zeros(shape), np.full(shape, -np.inf)
     entropy, log_total = np.zeros(shape[:2]), np.zeros((temperatures, rows))
     largest = np.full(rows, np.nan)
-    group_weight = np.empty((temperatures, rows, group_class.size), logits.dtype)
-    group_peak = np.empty((rows, group_class.size), logits.dtype)
+    block_weight = np.empty((temperatures, rows, block_class.size), logits.dtype)
+    block_peak = np.empty((rows, block_class.size), logits.dtype)
     values, distance = np.empty(tokens.size, logits.dtype), np.empty(tokens.size, logits.dtype)
     weight = np.empty(tokens.size, logits.dtype)
     total, peak = np.empty(classes), np.empty(classes, logits.dtype)
@@ -63,12 +63,12 @@ def class_masses(logits, canvas, mask_id, scales, token_class, groups):
         if canvas[i] == mask_id:
             if _sound(logits[i]):
                 _gather(logits[i], tokens, values)
-                _peaks(ptr, group_ptr, values, group_peak[row], peak)
+                _peaks(class_blocks, block_ptr, values, block_peak[row], peak)
                 largest[row] = peak.max()
                 for n in range(temperatures):
-                    _distances(ptr, scales[n], values, peak, distance)
+                    _distances(class_blocks, block_ptr, scales[n], values, peak, distance)
                     _exponentials(distance, weight)
-                    _sums(ptr, group_ptr, distance, weight, group_weight[n, row], total, mean_log[n, i])
+                    _sums(class_blocks, block_ptr, distance, weight, block_weight[n, row], total, mean_log[n, i])
                     out = m[n, i], k[n, i], log_mass[n, i], mean_log[n, i], best[n, i]
                     log_total[n, row], entropy[n, i] = _finish_row(scales[n], largest[row], peak, total, out)
             unsound += not np.isfinite(largest[row])
@@ -77,7 +77,7 @@ def class_masses(logits, canvas, mask_id, scales, token_class, groups):
             c = token_class[canvas[i]]
             m[:, i, c], k[:, i, c], log_mass[:, i, c], best[:, i, c] = 1.0, 0, 0.0, 0.0
     of_classes, of_positions = (m, k, log_mass, mean_log, best), (entropy, log_total, largest)
-    return unsound, masked, of_classes, of_positions, (group_weight, group_peak)
+    return unsound, masked, of_classes, of_positions, (block_weight, block_peak)
 
 
 @njit(cache=True, fastmath={"reassoc"})
@@ -96,19 +96,13 @@ def _gather(row, tokens, out):
 
 
 @njit(cache=True, fastmath=FAST)
-def _peaks(ptr, group_ptr, values, group_peak, peak):
-    """Fill in the largest logit of each group and class; `-inf` for a class without tokens."""
+def _peaks(class_blocks, block_ptr, values, block_peak, peak):
+    """Fill in the largest logit of each block and class; `-inf` for a class without tokens."""
     for c in range(peak.size):
-        begin, stop = ptr[c], ptr[c + 1]
-        first, last = group_ptr[c], group_ptr[c + 1]
         peak[c] = -np.inf
-        if stop - begin == 1:  # most classes have one token
-            peak[c] = group_peak[first] = values[begin]
-        elif last - first == 1:
-            peak[c] = group_peak[first] = _largest(values[begin:stop])
-        elif last > first:
-            _group_peaks(values[begin:stop], group_peak[first:last])
-            peak[c] = _largest(group_peak[first:last])
+        for b in range(class_blocks[c], class_blocks[c + 1]):
+            block_peak[b] = _largest(values[block_ptr[b] : block_ptr[b + 1]])
+            peak[c] = larger(peak[c], block_peak[b])
 
 
 @njit(cache=True, fastmath=FAST)
@@ -120,24 +114,10 @@ def _largest(values):
 
 
 @njit(cache=True, fastmath=FAST)
-def _group_peaks(values, out):
-    stride = out.size
-    out[:] = values[:stride]
-    for begin in range(stride, values.size, stride):
-        _raise_to(out, values[begin : begin + stride])
-
-
-@njit(cache=True, fastmath=FAST)
-def _raise_to(out, values):
-    for g in range(values.size):
-        out[g] = larger(out[g], values[g])
-
-
-@njit(cache=True, fastmath=FAST)
-def _distances(ptr, scale, values, peak, out):
+def _distances(class_blocks, block_ptr, scale, values, peak, out):
     """Fill in `scale` times the distance of each logit to its class's largest, at least `LEAST`."""
     for c in range(peak.size):
-        begin, stop = ptr[c], ptr[c + 1]
+        begin, stop = block_ptr[class_blocks[c]], block_ptr[class_blocks[c + 1]]
         if stop - begin == 1:
             out[begin] = 0.0
         else:
@@ -159,20 +139,19 @@ def _exponentials(distance, weight):
 
 
 @njit(cache=True, fastmath=FAST)
-def _sums(ptr, group_ptr, distance, weight, group_weight, total, moment):
-    """Fill in the sum of the weights of each group and class, and of weight times its logarithm for each class."""
+def _sums(class_blocks, block_ptr, distance, weight, block_weight, total, moment):
+    """Fill in the sum of the weights of each block and class, and of weight times its logarithm for each class."""
     for c in range(total.size):
-        begin, stop = ptr[c], ptr[c + 1]
-        first, last = group_ptr[c], group_ptr[c + 1]
-        if stop - begin == 1:
-            group_weight[first] = total[c] = 1.0
-            moment[c] = 0.0
-            continue
-        total[c], moment[c] = _sum(weight[begin:stop], distance[begin:stop])
-        if last - first == 1:
-            group_weight[first] = total[c]
-        elif last > first:
-            _group_sums(weight[begin:stop], group_weight[first:last])
+        total[c], moment[c] = 0.0, 0.0
+        for b in range(class_blocks[c], class_blocks[c + 1]):
+            begin, stop = block_ptr[b], block_ptr[b + 1]
+            if stop - begin == 1:  # most classes have one token
+                w, x = np.float64(weight[begin]), np.float64(weight[begin] * distance[begin])
+            else:
+                w, x = _sum(weight[begin:stop], distance[begin:stop])
+            block_weight[b] = w
+            total[c] += w
+            moment[c] += x
 
 
 @njit(cache=True, fastmath=FAST)
@@ -182,20 +161,6 @@ def _sum(weight, distance):
         total += np.float64(weight[t])
         moment += np.float64(weight[t] * distance[t])
     return total, moment
-
-
-@njit(cache=True, fastmath=FAST)
-def _group_sums(values, out):
-    stride = out.size
-    out[:] = values[:stride]
-    for begin in range(stride, values.size, stride):
-        _add_to(out, values[begin : begin + stride])
-
-
-@njit(cache=True, fastmath=FAST)
-def _add_to(out, values):
-    for g in range(values.size):
-        out[g] += values[g]
 
 
 @njit(cache=True, fastmath={"reassoc", "nsz"})

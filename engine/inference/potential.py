@@ -33,7 +33,7 @@ class Potential:
         mean_log: float64 `[length classes]`, mean of `log p_i` over a class under `p_i`.
         best: float64 `[length classes]`, log of the largest probability in each class, relative to the largest of all.
         entropy: float64 `[length]`, of the mean field, nats.
-        group_peak, group_weight: `[rows blocks]`, what `masses.class_masses` notes of the groups of tokens.
+        block_peak, block_weight: `[rows blocks]`, what `masses.class_masses` notes of the blocks of tokens.
         automaton: whose classes are meant.
     """
 
@@ -49,8 +49,8 @@ class Potential:
     mean_log: np.ndarray
     best: np.ndarray
     entropy: np.ndarray
-    group_peak: np.ndarray
-    group_weight: np.ndarray
+    block_peak: np.ndarray
+    block_weight: np.ndarray
     automaton: TokenAutomaton
 
     @property
@@ -134,7 +134,7 @@ def potentials(
     logits = np.ascontiguousarray(logits)
     scales = np.array([1.0 / temperature for temperature in temperatures], logits.dtype)
     unsound, masked, of_classes, (entropy, log_total, largest), (weight, peak) = masses.class_masses(
-        logits, canvas, mask_id, scales, automaton.token_class, automaton.edges.groups
+        logits, canvas, mask_id, scales, automaton.token_class, automaton.edges.blocks
     )
     if unsound:
         bad = int(masked[np.flatnonzero(~np.isfinite(largest))[0]])

@@ -1,6 +1,6 @@
 """Compiled choices of tokens: the most probable ones, draws, the best ones.
 
-Those that follow the pass over the vocabulary look into few groups of tokens, by what it noted of each (`masses.py`).
+Those that follow the pass over the vocabulary look into few blocks of tokens, by what it noted of each (`masses.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from engine.inference.vector_math import LEAST, exp
 
 
 @njit(cache=True)
-def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift, token_class, groups, top):
+def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift, token_class, blocks, top):
     """Return the `top` most probable tokens of each position under the mean field and under the posterior.
 
-    The scores of the best tokens of all groups set a bar, and a group below it is passed over whole.
+    The scores of the best tokens of all blocks set a bar, and a block below it is passed over whole.
 
     Args:
-        logits, canvas, masked, scale, token_class, groups: as in `class_masses`.
+        logits, canvas, masked, scale, token_class, blocks: as in `class_masses`.
         largest, log_total, peak: as it returns them.
         log_lift: `[length classes]`.
         top: how many.
@@ -42,8 +42,8 @@ def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift
             log_q[i, :, 0] = -np.inf if nothing else 0.0
             continue
         for law, lift in enumerate((none, log_lift[i])):
-            _scores(peak[row], scale, largest[row], lift, groups[3], score)
-            _list_tokens(logits[i], scale, largest[row], groups, lift, score, ids[i, law], kept)
+            _scores(peak[row], scale, largest[row], lift, blocks[2], score)
+            _list_tokens(logits[i], scale, largest[row], blocks, lift, score, ids[i, law], kept)
         for n in range(2 * top):
             v = ids[i, n // top, n % top]
             if v >= 0:
@@ -55,25 +55,25 @@ def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift
 
 
 @njit(cache=True, fastmath={"contract"})
-def _scores(peak, scale, largest, lift, group_class, out):
-    """Fill in the score of the best token of each group, its log probability but for a constant."""
-    for g in range(peak.size):
-        out[g] = (np.float64(peak[g]) - largest) * np.float64(scale) + lift[group_class[g]]
+def _scores(peak, scale, largest, lift, block_class, out):
+    """Fill in the score of the best token of each block, its log probability but for a constant."""
+    for b in range(peak.size):
+        out[b] = (np.float64(peak[b]) - largest) * np.float64(scale) + lift[block_class[b]]
 
 
 @njit(cache=True, fastmath={"contract"})
-def _list_tokens(values, scale, largest, groups, lift, score, ids, kept):
-    """Fill in the tokens of the largest scores, descending, given the largest of each group."""
-    ptr, tokens, group_ptr, group_class = groups
+def _list_tokens(values, scale, largest, blocks, lift, score, ids, kept):
+    """Fill in the tokens of the largest scores, descending, given the largest of each block."""
+    tokens, block_ptr, block_class, _ = blocks
     bar = _bar(score, score.max(), ids.size)
     kept[:] = -np.inf
-    for g in range(score.size):
-        if score[g] > bar:
-            c = group_class[g]
-            for t in range(ptr[c] + g - group_ptr[c], ptr[c + 1], group_ptr[c + 1] - group_ptr[c]):
-                x = (np.float64(values[tokens[t]]) - largest) * np.float64(scale) + lift[c]
+    for b in range(score.size):
+        if score[b] > bar:
+            here = lift[block_class[b]]
+            for v in tokens[block_ptr[b] : block_ptr[b + 1]]:
+                x = (np.float64(values[v]) - largest) * np.float64(scale) + here
                 if x > bar:
-                    bar = max(bar, _insert(ids, kept, tokens[t], x))
+                    bar = max(bar, _insert(ids, kept, v, x))
 
 
 @njit(cache=True)
@@ -136,45 +136,44 @@ def probabilities(logits, masked, scale, largest, log_total, log_lift, token_cla
 
 
 @njit(cache=True)
-def draw_tokens(logits, canvas, masked, scale, peak, weight, classes, rest, groups):
+def draw_tokens(logits, canvas, masked, scale, peak, weight, classes, rest, blocks):
     """Draw a token of each masked position's class in proportion to its weight; `rest` is uniform noise.
 
-    The group is drawn first, by the sums of the weights in each, then the token within it.
+    The block is drawn first, by the sums of the weights in each, then the token within it.
 
     Args:
-        logits, canvas, masked, scale, groups: as in `class_masses`.
-        peak, weight: of the groups, as it returns them.
+        logits, canvas, masked, scale, blocks: as in `class_masses`.
+        peak, weight: of the blocks, as it returns them.
         classes: int32 `[length]`.
         rest: float64 `[length]`.
 
     Returns:
         int32 `[length]`.
     """
-    ptr, tokens, group_ptr, _ = groups
+    tokens, block_ptr, _, class_blocks = blocks
     out = canvas.copy()
     for row in range(masked.size):
         i = masked[row]
-        c = classes[i]
-        first, last = group_ptr[c], group_ptr[c + 1]
-        g, goal = _draw_group(weight[row, first:last], rest[i])
-        members = tokens[ptr[c] + g : ptr[c + 1] : last - first]
+        first, last = class_blocks[classes[i]], class_blocks[classes[i] + 1]
+        b, goal = _draw_block(weight[row, first:last], rest[i])
+        members = tokens[block_ptr[first + b] : block_ptr[first + b + 1]]
         out[i] = _draw_member(logits[i], members, scale, peak[row, first:last].max(), goal)
     return out
 
 
 @njit(cache=True)
-def _draw_group(weight, u):
-    """Return the group that a uniform number picks, and what the weights within it have to make up."""
+def _draw_block(weight, u):
+    """Return the block that a uniform number picks, and what the weights within it have to make up."""
     whole = 0.0
-    for g in range(weight.size):
-        whole += np.float64(weight[g])
+    for b in range(weight.size):
+        whole += np.float64(weight[b])
     goal, chosen = u * whole, 0
-    for g in range(weight.size):
-        if weight[g] > 0.0:
-            chosen = g
-            if goal < weight[g]:
+    for b in range(weight.size):
+        if weight[b] > 0.0:
+            chosen = b
+            if goal < weight[b]:
                 break
-            goal -= np.float64(weight[g])
+            goal -= np.float64(weight[b])
     return chosen, goal
 
 
@@ -193,7 +192,7 @@ def _draw_member(values, members, scale, peak, goal):
 
 
 @njit(cache=True)
-def best_tokens(edges, labels, path, best, canvas, masked, logits, largest, scale, groups):
+def best_tokens(edges, labels, path, best, canvas, masked, logits, largest, scale, blocks):
     """Return the best token of each position given its two states; the lowest id among equals: int32 `[length]`.
 
     Args:
@@ -204,7 +203,7 @@ def best_tokens(edges, labels, path, best, canvas, masked, logits, largest, scal
     """
     ptr, target, label = edges
     label_ptr, label_class = labels
-    token_ptr, tokens, _, _ = groups
+    tokens, block_ptr, _, class_blocks = blocks
     out = canvas.copy()
     for row in range(masked.size):
         i = masked[row]
@@ -216,7 +215,7 @@ def best_tokens(edges, labels, path, best, canvas, masked, logits, largest, scal
                 c = label_class[p]
                 if chosen < 0 or best[i, c] > best[i, chosen]:
                     chosen = c
-        for t in range(token_ptr[chosen], token_ptr[chosen + 1]):
+        for t in range(block_ptr[class_blocks[chosen]], block_ptr[class_blocks[chosen + 1]]):
             if (np.float64(logits[i, tokens[t]]) - largest[row]) * np.float64(scale) == best[i, chosen]:
                 out[i] = tokens[t]
                 break
