@@ -16,6 +16,7 @@ import synthetic
 from engine import constraints
 from engine.constraints.json_schema import document
 from engine.trace import Header
+from engine.vocabulary import Vocabulary
 from viz import automaton, graph, groups, outline, payload
 from viz.automaton import Picture
 from viz.groups import Atlas
@@ -178,6 +179,7 @@ def meant(text: str) -> str:
         (r"fieldname|fieldnone", set()),
         (r"[ab]namename[ab]", set()),
         (r"(abcdef)*g", set()),
+        (r"(acx|bdy)zzz", {"zzz"}),
     ],
 )
 def test_a_chain_writes_the_one_text_that_all_ways_through_it_write(source: str, literals: set[str]) -> None:
@@ -191,9 +193,20 @@ def test_a_chain_writes_the_one_text_that_all_ways_through_it_write(source: str,
         ways = texts_between(header, chain.states[0], chain.states[-1], set(chain.states))
         assert all(re.fullmatch(meant(chain.text), way.decode()) for way in ways), (chain.text, ways)
         assert len(ways) == 1 or "[" in chain.text
-        # From anywhere else it is entered and left at states of its own, and nothing accepts on the way.
-        assert not any(drawn.accepting[q] for q in chain.states[:-1])
+        # Whatever comes in on the way has just written what the chain has there.
+        for r in chain.states[1:]:
+            entering = drawn.entering(r).tolist()
+            ends = {text[-1:] for e in entering for text in drawn.texts(e) or [b"?"]}
+            assert len(ends) == 1 or len(entering) == 1, (chain.text, r)
     assert {text for text in literals if not any(text in chain.text.replace("␣", " ") for chain in longer)} == set()
+
+
+def test_a_chain_ends_where_the_text_may_end() -> None:
+    endless = Vocabulary(large.BYTES.token_bytes[:256], (), 256)
+    drawn = graph.of_tokens(large.header("regex", r"abc(def)?", vocabulary=endless))
+    found = groups.chains(drawn, np.arange(drawn.states))
+    assert [chain.text for chain in found if len(chain.states) > 1] == ["bc", "ef"]
+    assert not any(drawn.accepting[q] for chain in found for q in chain.states[:-1])
 
 
 def test_a_choice_is_never_hidden_in_a_chain() -> None:

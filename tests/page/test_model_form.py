@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
 from conftest import Debugger
 from playwright.sync_api import expect
 
+from app import loading
+from engine import models
 from tests import checkpoints
 
 pytestmark = [
@@ -34,6 +37,55 @@ def test_a_folder_is_loaded_as_chosen_and_run_with_settings_of_its_loop(debugger
     page.locator("#set-cfg_scale input").fill("1.5")
     debugger.run({"prompt": "the cat", "kind": "none", "length": 6, "steps": 3, "block": 6, "temperature": 1})
     expect(page.locator(".ds-config")).to_contain_text("bfloat16")
+
+
+def test_a_loading_shows_its_progress_ends_by_a_click_and_can_be_begun_anew(debugger, tmp_path, monkeypatch):
+    folder = str(checkpoints.llada(tmp_path))
+    original, begun, let_go, ended = models.load, threading.Event(), threading.Event(), threading.Event()
+
+    def slow(name, options, progress):
+        """Load for real, but stand still behind the first weights until the test has looked."""
+
+        def told(done, total):
+            progress(done, total)
+            if done:
+                begun.set()
+                assert let_go.wait(120)
+
+        try:
+            return original(name, options, told)
+        finally:
+            ended.set()
+
+    watched, closed = loading.watched, threading.Event()
+
+    def looked_at(name):
+        try:
+            yield from watched(name)
+        finally:
+            closed.set()
+
+    monkeypatch.setattr(models, "load", slow)
+    monkeypatch.setattr(loading, "watched", looked_at)
+    page = debugger.open().page
+    page.get_by_role("button", name="How it is loaded").click()
+    page.locator("#model input").first.fill(folder)
+    debugger.press("Tab")
+    facts = page.locator("#model-facts textarea")
+    expect(facts).to_have_value(re.compile("^Not loaded yet"))
+    page.click("#load")
+    assert begun.wait(120)
+    expect(facts).to_have_value(re.compile(r"^Loading the model: [1-9]\d* of \d+ weights$"))
+    page.click("#end-loading")
+    expect(facts).to_have_value("Not loaded.")
+    assert closed.wait(120)
+    let_go.set()
+    assert ended.wait(120), "the loading itself ends, not only what is said of it"
+    assert not loading.is_loaded(folder)
+    expect(facts).to_have_value("Not loaded.")
+    page.click("#load")
+    expect(facts).to_have_value(re.compile(r"LLaDA, "))
+    assert loading.is_loaded(folder)
 
 
 def test_a_setting_that_is_no_number_is_said_in_place(debugger):
