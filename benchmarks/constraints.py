@@ -142,8 +142,8 @@ def vocabulary(case: dict[str, Any]) -> Vocabulary:
 def function_calls(data: Path) -> Iterator[Tally]:
     """Run BFCL's lists of functions with their ground truths, in both call syntaxes.
 
-    A truth that breaks the schema of its own function, by `jsonschema`, has to be refused. Most of those that do give an
-    argument the value that stands for leaving it out.
+    A truth that breaks the schema of its own function, by `jsonschema`, has to be refused. Most of those that do give
+    an argument the value that stands for leaving it out.
     """
     tally = Tally("bfcl")
     for case in [case for name in BFCL if (data / name).exists() for case in lines(data / name)]:

@@ -223,6 +223,64 @@ def nullable(pattern: Pattern) -> bool:
             return True
 
 
+def matches_nothing(pattern: Pattern) -> bool | None:
+    """Whether nothing matches, as far as the tree alone says; None where it takes an automaton to know.
+
+    Look-arounds, atomic groups, intersections and complements are not decided here.
+    """
+    known: dict[int, bool | None] = {}
+
+    def decided(node: Pattern) -> bool | None:
+        if id(node) not in known:
+            known[id(node)] = fresh(node)
+        return known[id(node)]
+
+    def fresh(node: Pattern) -> bool | None:
+        match node:
+            case Chars(ranges):
+                return not ranges
+            case Concat(parts):
+                return _any_of(map(decided, parts))
+            case Union(parts):
+                return _all_of(map(decided, parts))
+            case Repeat(body, least):
+                return decided(body) if least else False
+            case Graph(arcs, finals):
+                certain = [(a, b) for a, part, b in arcs if decided(part) is False]
+                possible = [(a, b) for a, part, b in arcs if decided(part) is not True]
+                if finals & _reached(certain):
+                    return False
+                return None if finals & _reached(possible) else True
+            case _:
+                return None
+
+    return decided(pattern)
+
+
+def _any_of(verdicts: Iterable[bool | None]) -> bool | None:
+    found = list(verdicts)
+    return True if True in found else None if None in found else False
+
+
+def _all_of(verdicts: Iterable[bool | None]) -> bool | None:
+    found = list(verdicts)
+    return False if False in found else None if None in found else True
+
+
+def _reached(arcs: Iterable[tuple[int, int]]) -> set[int]:
+    """Return the nodes that arcs lead to from node 0."""
+    following: dict[int, list[int]] = {}
+    for source, target in arcs:
+        following.setdefault(source, []).append(target)
+    seen, stack = {0}, [0]
+    while stack:
+        for target in following.get(stack.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return seen
+
+
 def lengths(pattern: Pattern) -> tuple[int, int | None]:
     """Return bounds on the length of what is matched, in characters; None for no upper one."""
     match pattern:

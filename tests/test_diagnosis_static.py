@@ -19,6 +19,7 @@ from engine.constraints import read
 from engine.diagnosis import empty, gaps, lengths, loops, static
 from engine.errors import Finding
 from engine.models import table
+from engine.pattern import matches_nothing
 from engine.token_automaton import compile
 from engine.trace import Config
 from engine.vocabulary import Vocabulary
@@ -436,3 +437,17 @@ def test_a_table_without_a_needed_letter_is_told() -> None:
     finding = next(f for f in diagnosed(config("choices", ("yes", "noe"), 3), vocabulary) if f.code == "vocabulary")
     assert finding.evidence["needed"] == "s"
     assert finding.remedies[0].changes == {"source": ("noe",)}
+
+
+def test_what_matches_nothing_by_its_tree_alone_is_what_its_automaton_says() -> None:
+    sources = ["a[^\\s\\S]b", "a|[^\\s\\S]", "[^\\s\\S]*", "[^\\s\\S]+x?", "(?:[^\\s\\S]|ab){2}", "a(?=b)", "(?>a)"]
+    patterns = [read("regex", source).pattern for source in sources]
+    patterns += [read("json_schema", schema).pattern for schema in (True, False, {"minItems": 2, "items": False})]
+    patterns += [
+        read("json_schema", {"type": "array", "items": {"type": "null"}, "minItems": n}).pattern for n in range(3)
+    ]
+    decided = [matches_nothing(pattern) for pattern in patterns]
+    assert decided[5:7] == [None, None]
+    for pattern, nothing in zip(patterns, decided, strict=True):
+        assert nothing in (None, empty.automaton.compile(pattern).is_empty)
+    assert {True, False} <= set(decided)

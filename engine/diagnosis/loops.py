@@ -83,7 +83,7 @@ def findings(subject: Subject) -> list[Finding]:
 
 
 def remedies(finding: Finding, subject: Subject, copies: int | None = None) -> list[tuple[str, dict[str, Any]]]:
-    """Return the changes that bound the repetitions around the finding's places, untried.
+    """Return the changes that bound the repetitions around the finding's places, untried; of a schema only the first.
 
     Args:
         finding: whose places stand in them.
@@ -98,10 +98,11 @@ def remedies(finding: Finding, subject: Subject, copies: int | None = None) -> l
     if not copies:
         return []
     if subject.config.kind in schema.KINDS:
-        pointers = [place.pointer for place in places if place.pointer is not None]
-        changed = schema.bounded(subject.config.source, pointers, copies)
-        names = listed(places)
-        return [(f"Bound {names} to {copies}", {"source": changed})] if changed != subject.config.source else []
+        first = finding.where
+        if first is None or first.pointer is None:
+            return []
+        changed = schema.bounded(subject.config.source, first.pointer, copies)
+        return [(f"Bound {named(first)} to {copies}", {"source": changed})] if changed != subject.config.source else []
     if subject.config.kind != "regex":
         return []
     spans = [p for p in _unbounded(subject.constraint) if any(p.start <= q.start and q.stop <= p.stop for q in places)]

@@ -10,6 +10,7 @@ from engine import constraints
 from engine.constraints.json_schema import document, edits
 from engine.constraints.json_schema.document import child
 from engine.errors import InputError
+from engine.pattern import matches_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +99,9 @@ def conflict(
             raise unknown
         dropped = {keyword.pointer for keyword in listed} - {keyword.pointer for keyword in kept}
         try:
-            return constraints.read(constraint.kind, without(whole, dropped), **options).automaton.is_empty
+            fewer = constraints.read(constraint.kind, without(whole, dropped), **options)
+            decided = matches_nothing(fewer.pattern)
+            return fewer.automaton.is_empty if decided is None else decided
         except InputError:
             raise unknown from None
 
@@ -120,20 +123,19 @@ def removed(text: str, pointer: str) -> str:
     return edits.removed(document.read(text), pointer).apply(text)
 
 
-def bounded(text: str, pointers: Sequence[str], most: int) -> str:
-    """Return the JSON text with an upper bound for the strings and arrays whose schemas the pointers stand in."""
-    for pointer in pointers:
-        found = document.read(text)
-        schema = pointer.rpartition("/")[0]
-        while schema and not isinstance(value_at(found, schema), dict):
-            schema = schema.rpartition("/")[0]
-        value = value_at(found, schema)
-        keyword = _bound_of(value) if isinstance(value, dict) else None
-        if keyword is not None and keyword not in value:
-            least = value.get(keyword.replace("max", "min"), 0)
-            bound = max(most, int(least)) if isinstance(least, int) else most
-            text = edits.added(found, schema, keyword, bound).apply(text)
-    return text
+def bounded(text: str, pointer: str, most: int) -> str:
+    """Return the JSON text with an upper bound for the strings or arrays in whose schema a pointer stands."""
+    found = document.read(text)
+    schema = pointer.rpartition("/")[0]
+    while schema and not isinstance(value_at(found, schema), dict):
+        schema = schema.rpartition("/")[0]
+    value = value_at(found, schema)
+    keyword = _bound_of(value) if isinstance(value, dict) else None
+    if keyword is None or keyword in value:
+        return text
+    least = value.get(keyword.replace("max", "min"), 0)
+    bound = max(most, int(least)) if isinstance(least, int) else most
+    return edits.added(found, schema, keyword, bound).apply(text)
 
 
 def _bound_of(schema: dict[str, Any]) -> str | None:
