@@ -31,6 +31,8 @@ SHOWN = 5
 """Entries of a ranking that go into the evidence."""
 COSTLY = 1.0
 """Nats from which on the costliest commit is told."""
+FAINT = 0.05
+"""Probability under which a token is not what the model wanted, though it lost most there."""
 SURE = 0.5
 """Probability from which on a belief counts as what the model wanted."""
 
@@ -242,15 +244,17 @@ def _belief(run: Run) -> list[Finding]:
     at = listed(worst["places"]) if place else "the end of the text"
     message = (
         f"At the start the model gives this constraint {_share(log_partition)} of its belief; {worst['share']:.0%} of "
-        f"the loss, {worst['nats']:.2f} nats, is at {at}: at position {worst['position']} it wanted {worst['wanted']} "
-        f"({_share(np.log(worst['wanted_probability']))})."
+        f"the loss, {worst['nats']:.2f} nats, is at {at}"
     )
+    if worst["wanted_probability"] >= FAINT:
+        chance = _share(np.log(worst["wanted_probability"]))
+        message += f": at position {worst['position']} it wanted {worst['wanted']} ({chance})"
     return [
         Finding(
             code="belief",
             severity="info",
             where=place,
-            message=message,
+            message=f"{message}.",
             related=worst["places"][1:],
             focus=Focus(step=0, position=worst["position"], state=worst["state"]),
             evidence=evidence,

@@ -112,7 +112,7 @@ def _trap(run: Run) -> list[Finding]:
     }
     found = Finding(
         code="trap",
-        severity="warning" if stop - start >= length // 2 else "info",
+        severity="warning" if stop - start >= length // 2 and not _ended(run) else "info",
         where=place,
         message=message,
         fixes=("Bound the repetition.",),
@@ -121,6 +121,11 @@ def _trap(run: Run) -> list[Finding]:
         evidence=evidence,
     )
     return [replace(found, remedies=_bounds(run, found, stop - start))]
+
+
+def _ended(run: Run) -> bool:
+    """Whether an accepted answer ended by itself, before the canvas did."""
+    return bool(run.trace.accepted and run.path[-1] == run.trace.header.automaton.end)
 
 
 def _bounds(run: Run, found: Finding, spent: int) -> tuple[Remedy, ...]:
