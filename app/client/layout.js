@@ -42,12 +42,11 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
     frames[name] = frame({name, title, content: content.element ?? content, rows: content.rows && (() => { const now = view(); return now && content.rows(now); }), redraw, ...options});
     return frames[name].element;
   };
-  const note = text => el('span', {class: 'ds-note', text});
   const left = el('div', {class: 'ds-left'},
     panel('canvas', 'Canvas', parts.tokens, {controls: [legend()], lines: true}),
     panel('inside', 'Inside the step', parts.phases, {plain: true}),
     panel('map', 'Step × position', parts.loom, {controls: [parts.loom.legend, parts.loom.select]}),
-    panel('tree', 'Midpoint tree', parts.tree, {controls: [note('darker: more entropy')]}),
+    panel('tree', 'Midpoint tree', parts.tree, {controls: parts.tree.controls}),
     panel('trellis', 'Trellis', parts.trellis, {controls: parts.trellis.modes}),
     panel('weights', 'Trellis with its weights', parts.weights),
     panel('automaton', 'Automaton', parts.automaton, {controls: parts.automaton.controls ?? []}));

@@ -217,13 +217,13 @@ class Detail {
     for (let k = b * width; k < (b + 1) * width; k++) if (ids[k] >= 0) out.push([ids[k], p[k]]);
     return out;
   }
-  isLive(b, state) {
-    const width = this.arrays.live.shape[2];
-    return (this.slice('live')[b * width + (state >> 3)] >> (7 - (state & 7)) & 1) === 1;
-  }
+  liveBits(b) { const width = this.arrays.live.shape[2]; return this.slice('live').subarray(b * width, (b + 1) * width); }
+  isLive(b, state) { return this.liveAt(b)(state); }
+  // The same for many states of one boundary.
+  liveAt(b) { const bits = this.liveBits(b); return state => (bits[state >> 3] >> (7 - (state & 7)) & 1) === 1; }
   eachLive(b, visit) {
-    const width = this.arrays.live.shape[2], bits = this.slice('live').subarray(b * width, (b + 1) * width);
-    for (let k = 0; k < width; k++) for (let byte = bits[k], bit = 0; byte; bit++, byte = byte << 1 & 255) if (byte & 128) visit(8 * k + bit);
+    const bits = this.liveBits(b);
+    for (let k = 0; k < bits.length; k++) for (let byte = bits[k], bit = 0; byte; bit++, byte = byte << 1 & 255) if (byte & 128) visit(8 * k + bit);
   }
   midpoint(m) {
     const width = this.arrays.midpoint_ids.shape[2], ids = this.slice('midpoint_ids'), p = this.slice('midpoint_probability'), out = [];

@@ -334,6 +334,28 @@ def test_the_icicle_has_the_spans_of_the_drawing_order(debugger: Debugger) -> No
         assert {m: tuple(drawn[m]) for m in range(1, length + 1)} == spans(length)
 
 
+def test_the_slider_over_levels_draws_the_icicle_down_to_one_and_other_panels_follow(debugger: Debugger) -> None:
+    page = debugger.open().page
+    slider = page.get_by_label("Levels drawn")
+    before = page.locator(".ds-tree canvas").evaluate("c => c.toDataURL()")
+    expect(slider).to_have_attribute("aria-valuetext", "all levels")
+    slider.fill("1")
+    debugger.wait("phase", "level1")
+    expect(page.locator(".ds-inside .ds-phase[aria-pressed=true]")).to_have_text("Level 1")
+    expect(slider).to_have_attribute("aria-valuetext", "down to level 1")
+    assert page.locator(".ds-tree canvas").evaluate("c => c.toDataURL()") != before
+    step = debugger.get("step")
+    slider.focus()
+    debugger.press("ArrowRight")
+    debugger.wait("phase", "level2")
+    assert debugger.get("step") == step, "the arrow keys move the slider that has the focus"
+    slider.fill("-1")
+    debugger.wait("phase", "sweep")
+    debugger.press("End")
+    debugger.wait("phase", "")
+    assert page.locator(".ds-tree canvas").evaluate("c => c.toDataURL()") == before
+
+
 def test_every_answer_carries_the_security_policy(debugger: Debugger) -> None:
     answer = debugger.page.request.get(debugger.url)
     assert "default-src 'self'" in answer.headers["content-security-policy"]

@@ -9,6 +9,9 @@ export function create(go, tip) {
   const plot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Midpoint tree'}, canvas);
   const note = el('p', {class: 'ds-note', hidden: true});
   const element = el('div', {}, plot, note);
+  // A slider over the levels goes through the same phases of the step as the keys do: before any draw, a level after the other, the whole step.
+  const slider = el('input', {type: 'range', class: 'ds-level', min: -1, 'aria-label': 'Levels drawn', onkeydown: event => event.stopPropagation()}), drawnLevels = el('output', {class: 'ds-note'});
+  slider.addEventListener('input', () => go({phase: +slider.value < 0 ? 'sweep' : slider.value === slider.max ? null : `level${slider.value}`}));
   let x, rowH, now;
 
   const find = event => {
@@ -37,12 +40,17 @@ export function create(go, tip) {
     plot.hidden = !has;
     note.hidden = has;
     now = has ? {run, step, length} : null;
+    slider.hidden = drawnLevels.hidden = !has;
     if (!has) {
       note.textContent = `The sampler “${run.config.sampler}” draws no midpoints. Choose midpoint or tree to see them.`;
       return;
     }
     x = axis(length, width);
     const levels = spanOf(1, length).level + (length > 1 ? 1 : 0) || 1;
+    slider.max = levels;
+    slider.value = Math.min(levels, levelOf(phase));
+    drawnLevels.textContent = +slider.value === levels ? 'all levels' : slider.value < 0 ? 'nothing drawn' : slider.value > 0 ? `down to level ${slider.value}` : 'the end drawn';
+    slider.setAttribute('aria-valuetext', drawnLevels.textContent);
     rowH = Math.max(14, Math.min(20, 130 / levels));
     const c = prepare(canvas, width, levels * rowH + 4);
     c.font = `11px ${colours.mono}`;
@@ -86,5 +94,5 @@ export function create(go, tip) {
       return [m, level, start, stop, run.at('path', step, m), run.at('midpoint_log_probability', step, m), run.at('midpoint_entropy', step, m)];
     })};
   }
-  return {element, update, rows};
+  return {element, update, rows, controls: [el('span', {class: 'ds-note', text: 'darker: more entropy'}), slider, drawnLevels]};
 }

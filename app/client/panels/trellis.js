@@ -95,7 +95,8 @@ export function create(go, tip, server) {
         }
         continue;
       }
-      for (let r = 0; r < n; r++) if (detail.isLive(b, rows[r])) put(b, r, mode === 'live' ? 150 : 22);
+      const live = detail.liveAt(b);
+      for (let r = 0; r < n; r++) if (live(rows[r])) put(b, r, mode === 'live' ? 150 : 22);
       if (mode === 'posterior') for (const [q, p] of detail.statesAt(b)) if (row.has(q) && p > 0) put(b, row.get(q), 40 + 215 * p);
     }
     const ic = image.getContext('2d');
@@ -157,7 +158,7 @@ export function create(go, tip, server) {
     c.textAlign = 'left';
     const left = run.at('log_partition', step) === -Infinity;
     note.textContent = left ? 'Nothing that the constraint accepts agrees with what is committed: no state is live.'
-      : n < run.states ? `${n} of ${run.states} states, those with the most posterior mass at this step.` : '';
+      : n < run.states ? `${n} of ${run.states.toLocaleString('en')} states, those ${mode === 'forward' || mode === 'backward' ? 'that the front reaches at most boundaries' : 'with the most posterior mass at this step'}.` : '';
     note.hidden = !note.textContent;
   }
   function tabled({run, detail}) {
