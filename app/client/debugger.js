@@ -8,6 +8,7 @@ import * as finder from './palette.js';
 import * as find from './steps.js';
 import * as focusWords from './focus.js';
 import {NOTHING, merge} from './told.js';
+import * as store from './lessons/store.js';
 import {QUANTITIES} from './panels/loom.js';
 import {small} from './panels/weights.js';
 import {phasesOf} from './panels/phases.js';
@@ -30,7 +31,7 @@ export function mount({element, props, server, watch, trigger}) {
 
   let lessons = null;
   async function learn(words) {
-    lessons ??= (await import('./lessons/lessons.js')).create({root, element, layout, server, parts, show, go, trigger, shown: () => shown, view: () => last});
+    lessons ??= (await import('./lessons/lessons.js')).create({root, element, layout, server, parts, show, go, act, trigger, shown: () => shown, view: () => last});
     await lessons.open(words);
   }
   // A lesson's runs are no matter of Python's until the lesson is left.
@@ -320,7 +321,7 @@ export function mount({element, props, server, watch, trigger}) {
     fork: () => last && !props.offline && layout.fork.open(viewNow()), resume: run => !resume.hidden && trigger('go_on', {run: run.id}), side: () => get('b') && go({side: focus.side === 'a' ? 'b' : 'a'}),
     metric() { const names = Object.keys(QUANTITIES); go({metric: names[(names.indexOf(focus.metric) + 1) % names.length]}); },
     save: () => trigger('save', {side: focus.side})};
-  const always = {lessons: () => !props.offline && (lessons?.active ? lessons.leave() : learn({})), lessonOn: () => lessons?.turn(1), lessonBack: () => lessons?.turn(-1), gallery: () => !props.offline && layout.openGallery(gallery), palette: () => search.open(), help: () => layout.help.showModal()};
+  const always = {lessons: () => !props.offline && (lessons?.active ? lessons.leave() : learn({})), lessonOn: () => lessons?.turn(1), lessonBack: () => lessons?.turn(-1), large: enlarge, gallery: () => !props.offline && layout.openGallery(gallery), palette: () => search.open(), help: () => layout.help.showModal()};
   // The focus may have moved since the last frame.
   function viewNow() { const run = active(), step = Math.min(focus.step, run.last); return {...last, run, step, position: focus.position, detail: run.detail(step)}; }
   function act(name) {
@@ -345,6 +346,13 @@ export function mount({element, props, server, watch, trigger}) {
   document.addEventListener('keydown', onKey);
 
   // Theme and size
+
+  function enlarge() {
+    store.set('large', root.classList.toggle('large-type'));
+    lessons?.typed();
+    go({redraw: true});
+  }
+  root.classList.toggle('large-type', Boolean(store.get('large')));
 
   new MutationObserver(() => { colours = null; theme++; changed = true; later(); }).observe(document.body, {attributes: true, attributeFilter: ['class']});
   let width = 0;

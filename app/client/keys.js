@@ -12,7 +12,7 @@ export const KEYS = [
   ['difference', 'KeyV', 'v', 'Next difference between the two runs', 'Go to'], ['hopeless', 'KeyH', 'h', 'The step that made acceptance impossible', 'Go to'], ['hit', 'KeyC', 'c', 'Next hit of a breakpoint', 'Go to'], ['hitBack', 'Shift+KeyC', '⇧ c', 'Previous hit', 'Go to'],
   ['fork', 'KeyE', 'e', 'Change something here and fork', 'Do'], ['resume', 'KeyG', 'g', 'Let a stopped run go on', 'Do'], ['metric', 'KeyM', 'm', 'Next quantity of the map', 'Do'], ['side', 'KeyB', 'b', 'The other run of a comparison', 'Do'],
   ['lessons', 'KeyL', 'l', 'Lessons: open them, leave them', 'Do'], ['lessonOn', 'Period', '.', 'Next lesson', 'Do'], ['lessonBack', 'Comma', ',', 'Previous lesson', 'Do'],
-  ['gallery', 'KeyX', 'x', 'Examples', 'Do'], ['palette', 'Slash', '/', 'Find a token, a position, a step, a command (also Ctrl K)', 'Do'], ['help', 'Shift+Slash', '?', 'This list', 'Do']];
+  ['large', 'KeyT', 't', 'Large type, for a projector', 'Do'], ['gallery', 'KeyX', 'x', 'Examples', 'Do'], ['palette', 'Slash', '/', 'Find a token, a position, a step, a command (also Ctrl K)', 'Do'], ['help', 'Shift+Slash', '?', 'This list', 'Do']];
 
 const byCode = new Map(KEYS.map(([name, code]) => [code, name]));
 

@@ -339,10 +339,17 @@ def test_in_large_type_canvases_grow_with_the_text_stay_sharp_and_find_the_point
     cell = page.locator(".ds-map .ds-cell-mark")
     expect(cell).to_be_visible()
     page.wait_for_timeout(100)
-    mark = cell.bounding_box()
+    box, mark = canvas.bounding_box(), cell.bounding_box()  # after the click, which may have scrolled
+    assert box is not None
     assert mark is not None
     for at, size, share in (("x", "width", 0.7), ("y", "height", 0.5)):
         assert mark[at] - 4 <= box[at] + share * box[size] <= mark[at] + mark[size] + 4
+    learner.blur()
+    learner.press("l")  # the debugger keeps it
+    expect(page.locator(".ds.large-type:not(.learning)")).to_have_count(1)
+    learner.press("t")
+    expect(page.locator(".ds.large-type")).to_have_count(0)
+    page.wait_for_function("() => document.querySelector('.ds-map canvas').getBoundingClientRect().height < 300")
     assert not learner.errors
     context.close()
 

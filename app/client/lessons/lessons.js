@@ -9,7 +9,7 @@ import * as store from './store.js';
 const SETTLE_MS = 350;   // until what is slower than the eye, a thousand draws, is asked for
 
 export function create(page) {
-  const {root, layout, server, parts, go, trigger} = page;
+  const {root, layout, server, parts, go, act, trigger} = page;
   const head = el('header', {class: 'ds-lesson-head'}), text = el('article', {class: 'ds-lesson'}), more = el('div', {class: 'ds-lesson more'}), verdict = el('section', {class: 'ds-lesson ds-solving', role: 'status', 'aria-label': 'The check', hidden: true});
   let book = null, lesson = null, settings = {}, fields = [], bet = null, way = null, strange = '', pictured = null, asking = false, again = false, settle = 0, about = null;
 
@@ -38,7 +38,6 @@ export function create(page) {
   function enter() {
     if (root.classList.contains('learning')) return;
     root.classList.add('learning');
-    root.classList.toggle('large-type', store.get('large'));
     layout.main.before(head, text, more);
     layout.main.prepend(verdict);
     document.querySelector('.sidebar.open .toggle-button')?.click();
@@ -46,7 +45,7 @@ export function create(page) {
 
   function close() {
     if (!root.classList.contains('learning')) return;
-    root.classList.remove('learning', 'large-type');
+    root.classList.remove('learning');
     for (const name of ['lesson', 'revealed', 'readyFor']) delete root.dataset[name];
     for (const part of [head, text, verdict, more]) part.remove();
     for (const panel of Object.values(layout.frames)) panel.element.classList.remove('ds-off');
@@ -194,19 +193,13 @@ export function create(page) {
 
   function heading(current) {
     const step = ({name, title}) => el('li', {}, el('a', {href: link(name), title: `${title}${store.isDone(name) ? ', done' : ''}`, 'aria-label': `Lesson ${name}: ${title}${store.isDone(name) ? ', done' : ''}`, 'aria-current': name === current ? 'step' : null, class: store.isDone(name) ? 'done' : '', text: name}));
-    const large = el('button', {type: 'button', class: 'ds-button', 'aria-pressed': String(Boolean(store.get('large'))), title: 'Large type, for a projector; Page Down and Page Up then turn the lessons', text: 'Large type', onclick: enlarge});
+    const large = el('button', {type: 'button', class: 'ds-button', 'aria-pressed': String(Boolean(store.get('large'))), title: 'Large type, for a projector (t); Page Down and Page Up then turn the lessons', text: 'Large type', onclick: () => act('large')});
     head.replaceChildren(el('nav', {'aria-label': 'Lessons'}, el('ol', {class: 'ds-lesson-steps'}, ...book.lessons.map(step))), el('a', {class: 'ds-glossary-link', href: link('glossary'), 'aria-current': current === 'glossary' ? 'page' : null, text: 'Glossary'}), el('span', {class: 'ds-grow'}), large,
       el('button', {type: 'button', class: 'ds-button', title: 'Leave the lessons (l)', text: 'Debugger', onclick: leave}));
   }
 
-  function enlarge() {
-    store.set('large', !store.get('large'));
-    root.classList.toggle('large-type', store.get('large'));
-    heading(lesson?.name ?? 'glossary');
-    go({redraw: true});
-  }
   addEventListener('keydown', event => {
-    if (!root.classList.contains('large-type') || !['PageDown', 'PageUp'].includes(event.code) || document.querySelector('dialog[open]')) return;
+    if (!lesson || !root.classList.contains('large-type') || !['PageDown', 'PageUp'].includes(event.code) || document.querySelector('dialog[open]')) return;
     event.preventDefault();   // what a presenter's clicker sends
     turn(event.code === 'PageDown' ? 1 : -1);
   });
@@ -258,5 +251,8 @@ export function create(page) {
   }
   function address(how) { const to = words(); if (to !== location.hash) history[how](history.state, '', to); }
 
-  return {open, close, leave, turn, words, get active() { return root.classList.contains('learning'); }};
+  // The type became larger or smaller.
+  const typed = () => { if (root.classList.contains('learning')) heading(lesson?.name ?? 'glossary'); };
+
+  return {open, close, leave, turn, typed, words, get active() { return root.classList.contains('learning'); }};
 }
