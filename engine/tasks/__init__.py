@@ -49,7 +49,7 @@ TASKS = (
         source=rf'\{{"name": "[a-z]+_[a-z]+", "arguments": \{{{_PAIR}(, {_PAIR})*\}}\}}',
         length=32,
         steps=16,
-        what="The model knows nine ways to write this call; unconstrained positions mix them.",
+        what="The model knows seven ways to write this call; unconstrained positions mix them.",
     ),
     Task(
         name="call-schema",

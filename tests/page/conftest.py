@@ -28,6 +28,24 @@ PATIENCE_MS = 60_000
 """Both cores may be busy; what is slow is not wrong here."""
 expect.set_options(timeout=PATIENCE_MS)
 DIGITS = [*"0123456789", "."]
+ROW = [0.07] * 10 + [0.3]
+"""A mean field of one position over them."""
+REAL = r"[0-9]+(\.[0-9]*)?|\.[0-9]+"
+
+
+def form(model: str, **changes: object) -> dict[str, object]:
+    """Return the form of a run under `REAL`, as the client sends it."""
+    return {
+        "model": model,
+        "kind": "regex",
+        "source": REAL,
+        "length": 8,
+        "steps": 8,
+        "block": 8,
+        "temperature": 1,
+        "seed": 3,
+        **changes,
+    }
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from conftest import DIGITS, Debugger
+from conftest import DIGITS, REAL, ROW, Debugger, form
 from playwright.sync_api import Browser, expect
 
 from app import examples, loading
@@ -22,23 +22,6 @@ pytestmark = [
     # The server runs in this process, and what Gradio and pandas deprecate is not ours to mend.
     pytest.mark.filterwarnings("default"),
 ]
-
-REAL = r"[0-9]+(\.[0-9]*)?|\.[0-9]+"
-ROW = [0.07] * 10 + [0.3]
-
-
-def form(model: str, **changes: object) -> dict[str, object]:
-    return {
-        "model": model,
-        "kind": "regex",
-        "source": REAL,
-        "length": 8,
-        "steps": 8,
-        "block": 8,
-        "temperature": 1,
-        "seed": 3,
-        **changes,
-    }
 
 
 def test_a_run_streams_to_its_end_and_every_panel_follows_the_arrow_keys(

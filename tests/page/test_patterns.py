@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from conftest import PATIENCE_MS, Debugger
+from conftest import PATIENCE_MS, ROW, Debugger, form
 from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
@@ -31,23 +31,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-REAL = r"[0-9]+(\.[0-9]*)?|\.[0-9]+"
 CALL = '[{"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]}}]'
-ROW = [0.07] * 10 + [0.3]
-
-
-def form(model: str, **changes: object) -> dict[str, object]:
-    return {
-        "model": model,
-        "kind": "regex",
-        "source": REAL,
-        "length": 8,
-        "steps": 8,
-        "block": 8,
-        "temperature": 1,
-        "seed": 3,
-        **changes,
-    }
 
 
 def open_example(debugger: Debugger, name: str) -> None:
