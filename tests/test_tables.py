@@ -340,6 +340,11 @@ def test_what_is_published_holds_the_numbers_of_the_run(tmp_path, monkeypatch, c
     assert [row["arm"] for row in rows] == [row["arm"] for row in cells_said] == list(arms())
     assert [row["right"] for row in rows] == [row["right"] for row in cells_said]
     page = (tmp_path / "docs" / "TABLES.md").read_text()
-    assert "| task | canvas | states | unconstrained | chain | midpoint | tree |" in page
+    assert "| task | canvas | states | forward | unconstrained | chain | midpoint | tree |" in page
+    (row,) = re.findall(r"\| countdown \| 16 \| (\d+) \| (\d+) \| (\d+) \| (\d+) \(([+-]\d+)%\)", page)
+    states, forward, free, chain, added = map(int, row)
+    assert states > 1
+    assert forward <= free
+    assert added == pytest.approx(100 * (chain / free - 1), abs=100 / free + 100 * chain / free**2 + 1)
     (link,) = re.findall(r"!\[.*\]\((.*)\)", page)
     assert (tmp_path / "docs" / link).is_file()

@@ -213,23 +213,25 @@ def _verdicts(results: Results) -> Iterator[str]:
 
 
 def _latency(found: Sequence[Latency]) -> Iterator[str]:
-    free = {row.task: row.sample_ms for row in found if row.sampler == "unconstrained"}
+    free = {row.task: row for row in found if row.sampler == "unconstrained"}
     yield "## Latency"
     yield ""
     yield (
         "Milliseconds a sample, one token a step, T = 1, everything recorded as on the page, compiling left out, and "
-        "what that adds to the same model without a constraint. On a CPU with a model this small the engine's share is "
-        "at its largest; the source paper measured a 7B model on a GPU."
+        "what that adds to the same model without a constraint, which is recorded too; *forward* is the forward passes "
+        "of the latter alone. On a CPU with a model this small the engine's share is at its largest; the source paper "
+        "measured a 7B model on a GPU."
     )
     yield ""
-    yield "| task | canvas | states | " + " | ".join(dict.fromkeys(row.sampler for row in found)) + " |"
-    yield "|---" * (3 + len({row.sampler for row in found})) + "|"
+    yield "| task | canvas | states | forward | " + " | ".join(dict.fromkeys(row.sampler for row in found)) + " |"
+    yield "|---" * (4 + len({row.sampler for row in found})) + "|"
     for task in free:
         part = [row for row in found if row.task == task]
         cells = [
             f"{row.sample_ms:.0f}"
-            + ("" if row.sampler == "unconstrained" else f" ({row.sample_ms / free[task] - 1:+.0%})")
+            + ("" if row.sampler == "unconstrained" else f" ({row.sample_ms / free[task].sample_ms - 1:+.0%})")
             for row in part
         ]
-        yield f"| {task} | {part[0].length} | {part[0].states} | {' | '.join(cells)} |"
+        sizes = f"{part[0].length} | {part[0].states} | {free[task].model_ms:.0f}"
+        yield f"| {task} | {sizes} | {' | '.join(cells)} |"
     yield ""
