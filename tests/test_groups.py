@@ -17,7 +17,7 @@ from engine import constraints
 from engine.constraints.json_schema import document
 from engine.trace import Header
 from engine.vocabulary import Vocabulary
-from viz import automaton, graph, groups, outline, payload
+from viz import automaton, graph, groups, offline, outline, payload
 from viz.automaton import Picture
 from viz.groups import Atlas
 
@@ -298,3 +298,16 @@ def test_a_group_that_is_not_there_shows_the_last_that_is(path: list[int]) -> No
     part = payload.window(WIDE, path)
     assert part["boxes"]
     assert len(part["trail"]) <= len(path)
+
+
+def test_a_rendered_run_takes_the_groups_along_that_its_draws_pass_most() -> None:
+    run = large.trace(large.twenty_thousand())
+    page = offline.html(run, Path(offline.__file__).parents[1] / "app" / "client")
+    runs = json.loads(page.partition('<script type="application/json" id="runs">')[2].partition("</script>")[0])
+    pictures = runs["parts"]["run"]["windows"]
+    assert '{"group":""}' in pictures
+    assert 1 < len(pictures) <= offline.PICTURES
+    found = automaton.atlas(run.header)
+    here = automaton.path_to(found, int(run.steps[-1].path[len(run.steps[-1].path) // 2]))
+    first = json.dumps({"group": str(here[0])}, separators=(",", ":"))
+    assert pictures[first]["trail"][1]["states"] == found.trail(here)[1].states.size

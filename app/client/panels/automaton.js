@@ -12,7 +12,7 @@ export function create(go, tip, graphvizURL, light) {
   const scroll = el('div', {class: 'ds-graph', role: 'group', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'}), element = el('div', {}, source, crumbs, scroll, note);
   const layout = layouter(graphvizURL);
   // What is shown: the run and its picture, and of each box its node, what says how much of it is live, and where its states come from.
-  let shown = null, asked = null, inserted = null, room = 0, fresh = false, nodes = [], edges = new Map(), marked = [], origins = [], counts = null, mass = null, farthest = 2, last = null, segments = [], written = null, marks = null;
+  let shown = null, asked = null, inserted = null, room = 0, fresh = false, nodes = [], edges = new Map(), marked = [], origins = [], counts = null, mass = null, farthest = 2, last = null, segments = [], kept = null, written = null, marks = null;
 
   // The picture
 
@@ -155,6 +155,7 @@ export function create(go, tip, graphvizURL, light) {
     if (state !== null) mark(nodes[map[state]], 'chosen');
     note.textContent = words(view);
     const centre = nodes[map[state ?? (here >= 0 ? here : run.head.start)]];
+    if (kept && (view.rested || fresh)) showUses(kept);
     if ((view.rested || fresh) && centre) { reveal(scroll, centre, fresh); fresh = false; }
   }
 
@@ -181,6 +182,8 @@ export function create(go, tip, graphvizURL, light) {
       source.hidden = run.config.kind === null;
       segments = cutUp(run);
       source.replaceChildren(...segments.map(({node}) => node));
+      source.title = 'A click on a place keeps lit what comes from it';
+      kept = null;
     }
     const key = `${run.id} ${here}`;
     if (key === marks) return;
@@ -226,7 +229,9 @@ export function create(go, tip, graphvizURL, light) {
   scroll.addEventListener('focusin', event => showBox(boxAt(event)));
   scroll.addEventListener('focusout', () => showBox(null));
   source.addEventListener('pointerover', event => last && showUses(segments[event.target.dataset.k] ?? null));
-  source.addEventListener('pointerleave', () => last && showUses(null));
+  source.addEventListener('pointerleave', () => last && showUses(kept));
+  // A click keeps what comes from a place lit while the pointer and the focus go elsewhere; another lets go.
+  source.addEventListener('click', event => { const segment = segments[event.target.dataset.k] ?? null; kept = kept === segment ? null : segment; if (last) showUses(segment); });
   function point(position, side) { showSpans(position === null || !last || side !== last.side ? [] : originsOf(last.run, last.run.at('path', last.step, position))); }
 
   function rows({detail, position}) {

@@ -52,7 +52,7 @@ export function create(go, trigger, server) {
   function changed() {
     trigger('breaks', {texts: stops.map(stop => stop.text)});
     write();
-    go({});
+    go({redraw: true});   // its hits are ticks in the lanes
   }
 
   const hitsOf = (stop, run) => stop.hits.get(run.id)?.hits ?? [];
