@@ -99,8 +99,12 @@ def _gather(row, tokens, out):
 def _peaks(class_blocks, block_ptr, values, block_peak, peak):
     """Fill in the largest logit of each block and class; `-inf` for a class without tokens."""
     for c in range(peak.size):
+        first, last = class_blocks[c], class_blocks[c + 1]
+        if last - first == 1 and block_ptr[last] - block_ptr[first] == 1:  # most classes have one token
+            peak[c] = block_peak[first] = values[block_ptr[first]]
+            continue
         peak[c] = -np.inf
-        for b in range(class_blocks[c], class_blocks[c + 1]):
+        for b in range(first, last):
             block_peak[b] = _largest(values[block_ptr[b] : block_ptr[b + 1]])
             peak[c] = larger(peak[c], block_peak[b])
 
@@ -116,20 +120,21 @@ def _largest(values):
 @njit(cache=True, fastmath=FAST)
 def _distances(class_blocks, block_ptr, scale, values, peak, out):
     """Fill in `scale` times the distance of each logit to its class's largest, at least `LEAST`."""
+    out[:] = values  # what follows changes it in place: loops over two arrays first ask whether they overlap
     for c in range(peak.size):
         begin, stop = block_ptr[class_blocks[c]], block_ptr[class_blocks[c + 1]]
         if stop - begin == 1:
             out[begin] = 0.0
         else:
-            _relative(values[begin:stop], peak[c], scale, out[begin:stop])
+            _relative(out[begin:stop], peak[c], scale)
 
 
 @njit(cache=True, fastmath=FAST)
-def _relative(values, peak, scale, out):
+def _relative(values, peak, scale):
     least = values.dtype.type(LEAST)
     base = larger(peak, values.dtype.type(-3e38))
     for t in range(values.size):
-        out[t] = larger((values[t] - base) * scale, least)
+        values[t] = larger((values[t] - base) * scale, least)
 
 
 @njit(cache=True, fastmath=FAST)

@@ -12,6 +12,9 @@ from numba import njit
 
 from engine.inference.vector_math import LEAST, exp
 
+_MARGIN = 1e-4
+"""More than rounding to float32 can move a score that is near the largest, or, relative to it, a logit."""
+
 
 @njit(cache=True)
 def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift, token_class, blocks, top):
@@ -32,7 +35,9 @@ def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift
     ids = np.full((log_lift.shape[0], 2, top), -1, np.int32)
     log_p = np.full((log_lift.shape[0], 2, top), -np.inf, np.float32)
     log_q = np.full((log_lift.shape[0], 2, top), -np.inf, np.float32)
-    none, score, kept = np.zeros(log_lift.shape[1]), np.empty(peak.shape[1]), np.empty(top)
+    # The loop over vectors that counts scores leaves no rest.
+    score = np.full(-(-peak.shape[1] // 64) * 64, -np.inf, np.float32)
+    none, kept = np.zeros(log_lift.shape[1]), np.empty(top)
     nothing = log_lift.max() == -np.inf
     row = 0
     for i in range(canvas.size):
@@ -65,15 +70,17 @@ def _scores(peak, scale, largest, lift, block_class, out):
 def _list_tokens(values, scale, largest, blocks, lift, score, ids, kept):
     """Fill in the tokens of the largest scores, descending, given the largest of each block."""
     tokens, block_ptr, block_class, _ = blocks
-    bar = _bar(score, score.max(), ids.size)
-    kept[:] = -np.inf
-    for b in range(score.size):
+    kept[:] = bar = _bar(score, score.max(), ids.size) - _MARGIN
+    for b in range(block_class.size):
         if score[b] > bar:
             here = lift[block_class[b]]
+            least = values.dtype.type((bar - here) / np.float64(scale) + largest - _MARGIN * max(1.0, abs(largest)))
             for v in tokens[block_ptr[b] : block_ptr[b + 1]]:
-                x = (np.float64(values[v]) - largest) * np.float64(scale) + here
-                if x > bar:
-                    bar = max(bar, _insert(ids, kept, v, x))
+                if values[v] > least:
+                    x = (np.float64(values[v]) - largest) * np.float64(scale) + here
+                    if x > kept[ids.size - 1]:
+                        _insert(ids, kept, v, x)
+            bar = max(bar, kept[ids.size - 1] - _MARGIN)
 
 
 @njit(cache=True)
@@ -104,13 +111,12 @@ def _above(values, bar):
 
 @njit(cache=True, inline="always")
 def _insert(ids, score, v, x):
-    """Put token `v` where it belongs among descending scores, behind its equals; return what the next must pass."""
+    """Put token `v` where it belongs among descending scores, behind its equals."""
     r = ids.size - 1
     while r > 0 and score[r - 1] < x:
         ids[r], score[r] = ids[r - 1], score[r - 1]
         r -= 1
     ids[r], score[r] = v, x
-    return score[ids.size - 1]
 
 
 @njit(cache=True)
