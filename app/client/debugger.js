@@ -8,7 +8,7 @@ import * as finder from './palette.js';
 import * as find from './steps.js';
 import * as focusWords from './focus.js';
 import {NOTHING, merge} from './told.js';
-import * as store from './lessons/store.js';
+import * as store from './store.js';
 import {QUANTITIES} from './panels/loom.js';
 import {small} from './panels/weights.js';
 import {phasesOf} from './panels/phases.js';

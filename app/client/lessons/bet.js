@@ -2,7 +2,7 @@
 
 import {el} from '../draw.js';
 import {inline, paragraphs, written} from './text.js';
-import * as store from './store.js';
+import * as store from '../store.js';
 
 // `behind`: what is shown with the answer, behind its words.
 export function create(lesson, word, settled, behind = []) {

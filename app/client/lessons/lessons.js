@@ -4,7 +4,7 @@ import {el} from '../draw.js';
 import {inline, paragraphs, fill, formula, written} from './text.js';
 import * as controlOf from './controls.js';
 import * as bets from './bet.js';
-import * as store from './store.js';
+import * as store from '../store.js';
 
 const SETTLE_MS = 350;   // until what is slower than the eye, a thousand draws, is asked for
 

@@ -1,4 +1,4 @@
-// What a learner did, in this browser and nowhere else. A browser that keeps nothing still has the lessons.
+// What is kept in this browser and nowhere else: what a learner did, and the size of the type. A browser that keeps nothing still has the page.
 
 const KEY = 'denoiscope-lessons';
 
