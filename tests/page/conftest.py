@@ -107,7 +107,7 @@ class Debugger:
     def wait(self, name: str, value: str) -> None:
         expect(self.page.locator(f'[data-ready][data-{name}="{value}"]')).to_have_count(1)
 
-    def wait_checked(self, kind: str, source: str) -> None:
+    def wait_checked(self, kind: str, source: str | list[str]) -> None:
         """Wait until the form's check is that of a constraint."""
         checked = json.dumps([kind, source], separators=(",", ":"))
         expect(self.page.locator("#checked")).to_have_attribute("data-checked", checked)

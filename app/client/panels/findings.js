@@ -9,7 +9,7 @@ export function item(found, {go = null, apply}) {
   const {step, position, state} = found.focus ?? {}, seen = Object.entries({step, position, state}).filter(([, value]) => value !== null && value !== undefined);
   const evidence = Object.entries(found.evidence ?? {}), {line, column, pointer} = found.where ?? {};
   return el('li', {class: `ds-finding ${found.severity}`, 'data-code': found.code ?? ''}, el('p', {}, el('b', {text: SIGNS[found.severity] ?? found.severity}), ' ', el('span', {text: found.message})),
-    ...(found.frame ? [el('p', {class: 'ds-note', text: pointer ? `at #${pointer}` : `line ${line}, column ${column}`}), el('pre', {tabindex: 0, text: found.frame})] : []),
+    ...(found.frame ? [el('p', {class: 'ds-note', text: pointer ? `at ${pointer}` : `line ${line}, column ${column}`}), el('pre', {tabindex: 0, text: found.frame})] : []),
     ...(found.evidence?.accepted && found.evidence.length ? [lengthLine(found.evidence)] : []),
     ...(found.fixes ?? []).map(text => el('p', {class: 'ds-remedy', text})),
     el('div', {class: 'ds-inline'}, ...(go && seen.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'show me', onclick: () => go(Object.fromEntries(seen))})] : []),
