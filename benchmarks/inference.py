@@ -140,10 +140,11 @@ class Timed(Reference):
         return result[0]
 
 
-def stepping(vocabulary: Vocabulary, length: int, repeats: int) -> Ratio:
-    """Time a whole step but the model, from logits to finished record, against the reference model.
+def stepping(vocabulary: Vocabulary, length: int, repeats: int) -> list[Ratio]:
+    """Time all of a step but the model, from logits to finished record, against the reference model's forward pass.
 
-    Each is the first step of another run: nothing is committed yet, which is the dearest step.
+    Once each is the first step of another run, where nothing is committed yet: the dearest. Once they are all steps of
+    whole runs that commit a position a step.
     """
     model = Timed(vocabulary, length)
     automaton = with_states(240, vocabulary)
@@ -156,22 +157,30 @@ def stepping(vocabulary: Vocabulary, length: int, repeats: int) -> Ratio:
         block_length=length,
         temperature=1.0,
     )
-    step_ms = []
-    for seed in range(repeats + 1):
+
+    def step_ms(seed: int, steps: int) -> list[float]:
         run = denoise(model, automaton, dataclasses.replace(config, seed=seed))
-        step_ms.append(cpu_ms(lambda run=run: next(run)))  # type: ignore[misc]
-    # The first pair warms caches and compiled kernels.
-    pairs = list(zip(step_ms, model.forward_ms, strict=True))[1:]
-    forward_ms = statistics.median(forward for _, forward in pairs)
-    engine_ms = statistics.median(step - forward for step, forward in pairs)
+        return [cpu_ms(lambda: next(run)) for _ in range(steps)]  # type: ignore[arg-type,return-value]
+
+    step_ms(0, 2)  # warms caches and compiled kernels
     facts = {
         "length": length,
         "states": automaton.states,
         "vocabulary": vocabulary.size,
         "parameters": model.facts["parameters"],
     }
-    what = "engine time of a step, logits to finished record, nothing committed"
-    return Ratio("step", what, engine_ms, "forward pass, float32", forward_ms, 0.05, facts)
+    peer, ratios = "forward pass, float32", []
+    for name, what, runs, steps in (
+        ("step", "engine time of a step, logits to finished record, nothing committed", repeats, 1),
+        ("steps", "the same, each step of whole runs", 3, length),
+    ):
+        model.forward_ms.clear()
+        whole = [ms for seed in range(runs) for ms in step_ms(seed, steps)]
+        engine = [step - forward for step, forward in zip(whole, model.forward_ms, strict=True)]
+        ratios.append(
+            Ratio(name, what, statistics.median(engine), peer, statistics.median(model.forward_ms), 0.05, facts)
+        )
+    return ratios
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -199,7 +208,7 @@ def main(
     ratios = [
         compiling("compile", call, cases.function_call(), whole, 1 / 20, repeats=3 if quick else 9),
         *inferring(whole, length=64 if quick else 256, repeats=9 if quick else 31),
-        stepping(small, length=128, repeats=9 if quick else 31),
+        *stepping(small, length=128, repeats=9 if quick else 31),
         large.vocabulary_pass(many_tools, whole, length=64 if quick else 256, repeats=3 if quick else 9),
         large.committing(many_tools, whole, length=256, repeats=3 if quick else 9),
         *large.big(repeats=1 if quick else 5),
