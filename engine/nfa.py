@@ -230,6 +230,9 @@ class Nfa:
 
     def reached(self, entries: set[int]) -> frozenset[int]:
         """Return the atoms that are reached from these states without reading a symbol, and 0 where the end is."""
+        if len(entries) == 1 and not self.splits[(entry := next(iter(entries)))]:
+            effort.spend(0.4)
+            return frozenset(entries) if self.symbols[entry] is not None or entry == 0 else frozenset()
         atoms, seen, stack = set(), set(entries), list(entries)
         while stack:
             state = stack.pop()

@@ -108,6 +108,7 @@ class Writer:
         self._alphabet = alphabet
         self._budget = budget
         self._origins: dict[frozenset[int], int] = {}
+        self._ascii: dict[Symbols, Ranges] = {}
         self._blocks: dict[tuple[Symbols, ...], _Ways] = {}
         self._numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
         self._known: dict[tuple[int, int, tuple[Exit, ...]], Exit] = {}
@@ -119,8 +120,9 @@ class Writer:
         for symbols, target, leaves in moves:
             self._spend(1 + 0.2 * len(symbols), leaves)
             origin = self._origin(leaves)
-            ascii_ranges = (span for symbol in symbols for span in self._alphabet.ascii[symbol])
-            self.edges += [(source, low, high, target, origin) for low, high in ascii_ranges]
+            if symbols not in self._ascii:
+                self._ascii[symbols] = _merged(span for symbol in symbols for span in self._alphabet.ascii[symbol])
+            self.edges += [(source, low, high, target, origin) for low, high in self._ascii[symbols]]
             beyond = tuple(symbol for symbol in symbols if self._alphabet.beyond_ascii[symbol])
             if beyond:
                 wide.append(beyond)

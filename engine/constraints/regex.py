@@ -40,7 +40,7 @@ _ESCAPE = re.compile(
 _GROUP = re.compile(r"\(\?(?:P<(?P<name>\w+)>|(?P<on>[aiLmsux]*)(?:-(?P<off>[imsx]+))?:|(?P<look><?[=!]))")
 _FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
 _BRACES = re.compile(r"\{(\d*)(,?)(\d*)\}")
-_LEAF_FLAGS = re.IGNORECASE | re.DOTALL | re.ASCII
+_LEAF_FLAGS = int(re.IGNORECASE | re.DOTALL | re.ASCII)  # masks by the enum take longer than the rest of a leaf
 _FLAG_OF = {
     "a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "u": re.UNICODE, "x": re.VERBOSE,
 }  # fmt: skip
