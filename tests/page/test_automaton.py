@@ -254,14 +254,21 @@ def test_every_level_is_accessible_and_fits_a_phone(
     upload(debugger, recorded[1])
     page = debugger.page
     tags = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
-    for group, state, level in ((None, None, "groups"), ("1", None, "groups"), (None, "300", "around")):
-        at = {"group": group, "state": state}
+    picture = automaton.opened(automaton.atlas(recorded[0].header), ())
+    field = next(box for box in picture.boxes if box.name == "/properties/field_0")
+    group = ".".join(map(str, field.path or ()))
+    for at, level, said in (
+        ({"group": None, "state": None}, "groups", "All 19,052 states"),
+        ({"group": group, "state": None}, "groups", field.name),
+        ({"group": None, "state": "300"}, "around", "state 300"),
+    ):
         page.evaluate(
             """at => { const words = new URLSearchParams(location.hash.slice(1));
                 for (const [name, value] of Object.entries(at)) if (value) words.set(name, value); else words.delete(name);
                 location.hash = words; }""",
             at,
         )
+        expect(page.locator(".ds-crumbs [aria-current]")).to_have_text(said)
         at_level(debugger, level)
         page.wait_for_timeout(300)
         found = Axe().run(page, context=".ds-automaton", options=tags).response["violations"]
