@@ -153,10 +153,12 @@ def test_formulas_are_compared_by_their_values():
 
 def test_a_query_is_judged_by_what_it_returns():
     problem = Problem("Show a and b of t whose k is over 7.", "regex", "", "SELECT a, b FROM t WHERE k > 7")
-    for text in ("select a, b from t where 7 < k;", "SELECT a, b FROM t WHERE NOT k <= 7"):
+    turned = "SELECT a, b FROM t WHERE k > 7 ORDER BY 1 DESC"
+    for text in ("select a, b from t where 7 < k;", "SELECT a, b FROM t WHERE NOT k <= 7", turned):
         assert queries.is_right(problem, text)
     for text in ("SELECT b, a FROM t WHERE k > 7", "SELECT a, b FROM t WHERE k > 8", "SELECT a, b FROM t WHERE k >= 7"):
         assert not queries.is_right(problem, text)
+    assert not queries.is_right(problem, "DELETE FROM t WHERE k > 7 RETURNING a, b"), "it returns the rows, and no more"
     for text in ("DROP TABLE t", "SELECT", "SELECT a, b FROM t WHERE k = '7'", "SELECT a, b FROM t WHERE k > 7; x"):
         assert not queries.is_right(problem, text)
     text = Problem("", "regex", "", "SELECT a FROM t WHERE k = 'oslo'")

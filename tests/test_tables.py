@@ -127,7 +127,16 @@ def test_a_text_on_which_engine_and_oracle_disagree_is_a_bug(tmp_path, monkeypat
                 "json",
             ),
             ['{"name": "f", "arguments": {"n": 1.5}}', '{"name": "f", "arguments": {}}'],
-            ['{"name": "g", "arguments": {}}', '{"name": "f", "arguments": {"n": "1"}}', '{"name": "f"}', "[", "[]"],
+            [
+                '{"name": "f", "arguments": {}, "more": 1}',
+                *(
+                    '{"name": "g", "arguments": {}}',
+                    '{"name": "f", "arguments": {"n": "1"}}',
+                    '{"name": "f"}',
+                    "[",
+                    "[]",
+                ),
+            ],
         ),
         (
             *("tools", '[{"name": "a.f", "parameters": {"properties": {"n": {"type": "any"}}}}]', "python"),
@@ -171,6 +180,7 @@ def test_cells_cover_arms_steps_and_temperatures_but_map_where_it_is_mf():
     assert {cell.arm for cell in found if cell.temperature == 0} == set(arms()) - set(SAME_WHEN_COLD)
     assert set(arms()) <= set(ARMS)
     assert len(set(found)) == len(found)
+    assert {cell.steps for cell in cells(["countdown"], (16, 64))} == {1}
     with pytest.raises(ConfigError, match="no arm 'mars'"):
         list(cells(["sudoku"], chosen=["mars"]))
     with pytest.raises(ConfigError, match="no family of problems 'soduko'"):
@@ -252,6 +262,7 @@ def test_an_interrupted_command_goes_on_where_it_stopped(tmp_path, capsys):
     assert out.read_text() == done
     assert {row["count"] for row in run("--limit", "3")} == {3}
     assert out.read_text().startswith(done)
+    assert {row["count"] for row in run("--limit", "1")} == {1}
     with pytest.raises(ConfigError, match="Name another file"):
         run("--dtype", "bfloat16")
     with pytest.raises(ConfigError, match="needs a problem"):
@@ -306,6 +317,7 @@ def test_claims_are_judged_by_the_problems_on_which_two_arms_part():
         1,
         0,
     )
+    assert document.sign_test({mf: {0: Run(False, True, "")}, mar: {0: Run(True, True, "")}}, mar, mf)[:2] == (0, 0)
     verdicts = {(c.better, c.worse, c.strict): verdict for c, _, verdict, _, _ in document.compared(found)}
     assert verdicts == {
         **dict.fromkeys([("Mar", "independent", True), ("Mar", "independent", False)], "open"),
@@ -317,6 +329,12 @@ def test_claims_are_judged_by_the_problems_on_which_two_arms_part():
         "4 steps, right in whatever spelling: Mf answers 1 problems that independent doesn't, and independent 9" in text
     )
     assert "All 24 runs of the constrained arms" in text
+
+
+def test_a_difference_that_chance_makes_once_in_twenty_decides_no_claim():
+    for alone, verdict in ((5, "open"), (6, "holds")):  # p = 2 / 2^5 and 2 / 2^6
+        found = dict([paired("Mar", "x" * alone), paired("Mf", "." * alone)])
+        assert [v for _, _, v, _, _ in document.compared(found)] == [verdict]
 
 
 def test_a_broken_promise_stands_on_the_page_of_results():
