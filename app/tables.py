@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ConfigError
+from engine.tables.results import VERSION
 from viz import tables as pictures
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def get_tables(_asked: object = None) -> Answer:
         }
         for name in dict.fromkeys(row["task"] for row in rows)
     ]
-    stale = found["model"].get("revision") != _revision(WEIGHTS)
+    stale = found.get("version") != VERSION or found["model"].get("revision") != _revision(WEIGHTS)
     return {"model": found["model"], "measured": found["measured"], "tasks": tasks, "stale": stale}
 
 

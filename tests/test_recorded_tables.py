@@ -66,6 +66,13 @@ def test_results_of_another_revision_of_the_model_are_called_stale(recorded, mon
     assert tables.get_tables()["stale"] is True
 
 
+def test_results_of_another_way_to_draw_are_called_stale(recorded):
+    found = json.loads(tables.RESULTS.read_text())
+    for version in ({}, {"version": found.pop("version") - 1}):
+        tables.RESULTS.write_text(json.dumps({**found, **version}))
+        assert tables.get_tables()["stale"] is True
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -51,7 +51,7 @@ function page(found, server, trigger) {
   queueMicrotask(update);
   return [
     el('p', {class: 'ds-note', text: `${model.name}, revision ${model.revision ?? 'unknown'}, ${model.dtype ?? ''}; recorded with ${measured.command} at commit ${measured.commit} on ${measured.cpu}. A run is decoded again when it is opened: its noise is a function of seed, step and position.`}),
-    ...(stale ? [el('p', {class: 'ds-tables-stale', text: '▲ The model here is another revision than the one of these results: a run that is opened may come out differently.'})] : []),
+    ...(stale ? [el('p', {class: 'ds-tables-stale', text: '▲ The model or the way to draw is another here than when these results were recorded: a run that is opened may come out differently.'})] : []),
     el('div', {class: 'ds-tables-controls'}, el('label', {class: 'ds-label', for: 'tables-task', text: 'Task'}), task, temperatures, opens),
     chart, told, table,
     el('p', {class: 'ds-note', text: 'In a cell: right answers in any spelling, % (95 % interval, Wilson), and below texts that satisfy the constraint, %. At temperature 0, map is Mf and reject is independent. ⚠ marks a constrained arm below 100 %.'}),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.tables import report
 from engine.tables.cells import ARMS, Cell
-from engine.tables.results import broken, rows
+from engine.tables.results import VERSION, broken, rows
 from engine.tasks import families
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def summary(results: Results, model: Mapping[str, Any], measured: Mapping[str, A
     names = list(flat[0]) if flat else []
     cells = [[row[name] for name in names] for row in flat]
     titles = {family.name: family.title for family in families.FAMILIES}
-    return {"model": dict(model), "measured": dict(measured), "titles": titles, "fields": names, "cells": cells}
+    found = {"model": dict(model), "measured": dict(measured), "titles": titles, "fields": names, "cells": cells}
+    return {"version": VERSION, **found}
 
 
 def sign_test(results: Results, better: Cell, worse: Cell, strict: bool = False) -> tuple[int, int, float]:
