@@ -48,7 +48,7 @@ export function create(go, tip, server) {
     const pairs = Object.entries(answer.changed).filter(([name]) => name !== 'source').map(([name, [one, other]]) => `${name} ${cut(`${one}`, 60)} → ${cut(`${other}`, 60)}`);
     changed.replaceChildren(el('b', {text: 'Changed: '}), pairs.join(', ') || (answer.changed.source ? 'the constraint' : 'nothing in the settings'), el('span', {class: 'ds-note', text: answer.shared_noise ? ' Both draw from the same noise.' : ' Different seeds: what differs may be chance.'}));
     why.replaceChildren(...parting(answer.divergence, a, b));
-    tau.textContent = answer.tau === null ? 'Kendall’s τ needs two positions committed at different steps in both.' : `Kendall’s τ ${number(answer.tau)}: ${answer.tau > 0.99 ? 'the same order' : answer.tau > 0.3 ? 'mostly the same order' : answer.tau > -0.3 ? 'unrelated orders' : 'mostly the opposite order'}.`;
+    tau.textContent = answer.tau === null ? 'Kendall’s τ needs two positions committed at different steps in both.' : `Kendall’s τ ${number(answer.tau)}: ${answer.tau > 0.99 ? 'the same order' : answer.tau > 0.3 ? 'mostly the same order' : answer.tau > -0.3 ? 'unrelated orders' : 'mostly the opposite order'}. First on top; solid: earlier in B, dashed: later.`;
     const [one, other] = answer.outcomes, said = (name, value) => value === null || value === undefined ? name === 'lost_at' ? 'never' : '–' : value === true ? '✓ yes' : value === false ? '✕ no' : Number.isInteger(value) ? `${value}` : number(value);
     table.replaceChildren(el('thead', {}, el('tr', {}, el('td'), el('th', {scope: 'col', text: 'A'}), el('th', {scope: 'col', text: 'B'}))),
       el('tbody', {}, ...Object.entries(NAMES).map(([name, text]) => el('tr', {}, el('th', {scope: 'row', text}), el('td', {text: said(name, one[name])}), el('td', {text: said(name, other[name])})))));
@@ -140,9 +140,9 @@ export function create(go, tip, server) {
     c.fillStyle = colours.muted;
     c.font = `11px ${colours.sans}`;
     c.textAlign = 'right';
-    c.fillText('A: first on top', x0 - 6, 8);
+    c.fillText('A', x0 - 6, 8);
     c.textAlign = 'left';
-    c.fillText('B; solid: earlier in B', x1 + 6, 8);
+    c.fillText('B', x1 + 6, 8);
   }
 
   function update(view) {
