@@ -155,15 +155,23 @@ def choose(
 ) -> np.ndarray:
     """Return bool `[length]`: the `count` most confident eligible positions, the leftmost among equals.
 
-    With `alg_temp` (Dream) they are drawn without replacement from `softmax(confidences / alg_temp)`, which is to
-    take the largest after Gumbel noise is added (Kool et al. 2019), here made of `u`.
+    What differs by less than rounding is equal: many positions have the posterior 1, and no last bit, which another
+    machine may have otherwise, is to say which of them comes first. With `alg_temp` (Dream) they are drawn without
+    replacement from `softmax(confidences / alg_temp)`, which is to take the largest after Gumbel noise is added (Kool
+    et al. 2019), here made of `u`.
     """
     if alg_temp and u is not None:
         confidences = confidences / alg_temp - np.log(-np.log(u))
     chosen = np.zeros(confidences.size, bool)
-    order = np.argsort(-confidences, kind="stable")[:count]
+    order = np.argsort(-_rounded(confidences), kind="stable")[:count]
     chosen[order] = confidences[order] > -np.inf
     return chosen
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Round to ten digits, and to 0 what is nearer to it than rounding errors are."""
+    fraction, exponent = np.frexp(np.where(np.abs(values) < 1e-12, 0.0, values))
+    return np.asarray(np.ldexp(np.round(fraction, 10), exponent))
 
 
 def commit_counts(masked: int, steps: int) -> list[int]:

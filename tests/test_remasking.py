@@ -447,3 +447,18 @@ def test_confidence_eos_eot_inf_commits_both_last_or_as_upstreams_code_does(temp
 def test_settings_that_no_loop_has_are_refused(changes, words) -> None:
     with pytest.raises(ConfigError, match=words):
         preparation.check(dataclasses.replace(FREE, **changes))
+
+
+@pytest.mark.parametrize("noise", [1e-15, -1e-15, 3e-14])
+@pytest.mark.parametrize("value", [1.0, 0.3, 1e-9, -2.5, 0.0])
+def test_last_bits_do_not_say_which_of_equals_is_committed(value: float, noise: float) -> None:
+    confidences = np.asarray(
+        [-np.inf, value, value - noise * (value or 1.0), value + noise * (value or 1.0), value - 1.0]
+    )
+    np.testing.assert_array_equal(remasking.choose(confidences, 2), [False, True, True, False, False])
+
+
+def test_what_differs_by_more_than_rounding_is_told_apart() -> None:
+    confidences = np.asarray([0.5, 0.5 + 1e-9, 2e-9, 1e-9, 0.0])
+    np.testing.assert_array_equal(remasking.choose(confidences, 1), [False, True, False, False, False])
+    np.testing.assert_array_equal(remasking.choose(confidences[2:], 1), [True, False, False])
