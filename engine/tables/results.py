@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Results = dict[Cell, dict[int, Run]]
 """The finished runs of each cell, by the number of the problem."""
-VERSION = 2
+VERSION = 3
 """Of the file, and of the problems, constraints, draws and judges behind its numbers: raise it when one changes."""
 
 
