@@ -120,21 +120,20 @@ def _largest(values):
 @njit(cache=True, fastmath=FAST)
 def _distances(class_blocks, block_ptr, scale, values, peak, out):
     """Fill in `scale` times the distance of each logit to its class's largest, at least `LEAST`."""
-    out[:] = values  # what follows changes it in place: loops over two arrays first ask whether they overlap
     for c in range(peak.size):
         begin, stop = block_ptr[class_blocks[c]], block_ptr[class_blocks[c + 1]]
         if stop - begin == 1:
             out[begin] = 0.0
         else:
-            _relative(out[begin:stop], peak[c], scale)
+            _relative(values[begin:stop], peak[c], scale, out[begin:stop])
 
 
 @njit(cache=True, fastmath=FAST)
-def _relative(values, peak, scale):
+def _relative(values, peak, scale, out):
     least = values.dtype.type(LEAST)
     base = larger(peak, values.dtype.type(-3e38))
     for t in range(values.size):
-        values[t] = larger((values[t] - base) * scale, least)
+        out[t] = larger((values[t] - base) * scale, least)
 
 
 @njit(cache=True, fastmath=FAST)
