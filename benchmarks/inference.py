@@ -216,7 +216,10 @@ def main(
     ]
     if not quick:
         what = f"compile one of {TOOLS} such calls, all different"
-        ratios.insert(1, compiling("compile_large", what, many, whole, 1 / 60, repeats=1))
+        ratios[1:1] = [
+            compiling("compile_large", what, many, whole, 1 / 60, repeats=3),
+            *large.compiling(whole, repeats=3),
+        ]
     command = "python -m benchmarks.inference" + (" --quick" if quick else "")
     if as_json_object:
         print(json.dumps(as_json(ratios, command)))

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import statistics
+
 import numpy as np
 import torch
 
 from benchmarks.cases import STRING
 from benchmarks.timing import Ratio, cpu_ms, in_turns
+from engine import constraints, token_automaton
 from engine.inference import chain, sweeps
 from engine.inference.potential import Potential, potential
 from engine.token_automaton import TokenAutomaton
 from engine.vocabulary import Vocabulary
 
 BIG_STATES, BIG_FANOUT, BIG_LABELS = 20_000, 7, 1_000
+COMPILE_MS = 2000.0
+LONG_STRING = '{"type": "string", "maxLength": 1000}'
 
 
 def tool_calls(tools: int) -> str:
@@ -23,6 +29,30 @@ def tool_calls(tools: int) -> str:
         for n in range(tools)
     )
     return "|".join(calls)
+
+
+def compiling(vocabulary: Vocabulary, repeats: int) -> list[Ratio]:
+    """Time what makes thousands of states, from its text to the token automaton, against what a person waits for."""
+    properties = {f"property_{n}": {"type": "string"} for n in range(300)}
+    schema = json.dumps({"type": "object", "properties": properties, "additionalProperties": False})
+    ratios = []
+    for name, what, kind, source in (
+        ("compile_properties", "compile an object of 300 optional properties", "json_schema", schema),
+        ("compile_string", "compile a JSON string of at most 1,000 characters", "json_schema", LONG_STRING),
+    ):
+        constraint = constraints.read(kind, source)
+        facts = {
+            "byte states": constraint.automaton.states,
+            "states": token_automaton.compile(constraint, vocabulary).states,
+            "vocabulary": vocabulary.size,
+        }
+
+        def whole(kind: str = kind, source: str = source) -> None:
+            token_automaton.compile(constraints.read(kind, source), vocabulary)
+
+        ours_ms = statistics.median(cpu_ms(whole) for _ in range(repeats))
+        ratios.append(Ratio(name, what, ours_ms, "the bar", COMPILE_MS, 1.0, facts))
+    return ratios
 
 
 def committing(automaton: TokenAutomaton, vocabulary: Vocabulary, length: int, repeats: int) -> Ratio:

@@ -98,7 +98,7 @@ def open_run(page: Page, url: str, file: Path, length: int) -> float:
     """Open the page, upload the trace, and wait until all of it is in the browser; return the ms until it is shown."""
     page.goto(url)
     page.wait_for_selector("[data-ready][data-detail=here]", state="attached")
-    page.wait_for_timeout(2000)
+    page.wait_for_timeout(8000)  # the server loads what first runs and lessons need while its page is read
     page.evaluate(OPENED, length)
     page.set_input_files("#open input[type=file], input[type=file]", file)
     page.wait_for_function("window.opened", polling="raf")
