@@ -103,8 +103,9 @@ AT_ONCE: dict[str, Any] = {**QUIET, "queue": False}
 DOWNLOAD = "() => document.querySelector('#saved')?.click()"
 
 
-# What was said of an older text is dimmed until the new one is checked.
+# What was said of an older text is dimmed until the new one is checked, whether or not the same is said of that.
 STALE = "(...values) => { document.querySelector('#checked .ds-check-list')?.classList.add('stale'); return values; }"
+FRESH = "() => { document.querySelector('#checked .ds-check-list')?.classList.remove('stale'); }"
 
 
 def _recipe(name: str) -> str:
@@ -124,7 +125,8 @@ def _wire_form(page: gr.Blocks, parts: fields.Parts, values: list[Any]) -> None:
     parts["kind"].input(None, [parts["kind"], parts["source"]], parts["source"], js=fields.STARTED, **QUIET)
     # One event for all fields: of two, the check of an older text could answer last.
     changes = [page.load, *(parts[name].change for name in checking.LOOKED_AT)]
-    gr.on(changes, _check, values, parts["checked"], trigger_mode="always_last", js=STALE, **QUIET)
+    checked = gr.on(changes, _check, values, parts["checked"], trigger_mode="always_last", js=STALE, **QUIET)
+    checked.then(None, js=FRESH, **QUIET)
     parts["checked"].apply(_apply, values, [parts["checked"], *values], **AT_ONCE)
 
 

@@ -15,7 +15,6 @@ export function mount({element, props, server, watch, trigger}) {
     const shown = [...(message ? [{severity: 'error', message: message.problem, fixes: [message.remedy], frame: message.frame}] : []), ...findings];
     const items = shown.map(found => item(found, {apply: changes => trigger('apply', {changes})}));
     const best = shown[0] && shown[0].severity !== 'info' ? 1 : 0, left = items.length - best;   // a note alone needs no room
-    list.parentElement.classList.remove('stale');
     list.replaceChildren(...items.slice(0, best));
     rest.replaceChildren(...items.slice(best));
     more.hidden = !left;

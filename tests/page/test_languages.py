@@ -81,3 +81,17 @@ def test_each_character_of_a_text_lights_up_the_part_of_the_source_that_writes_i
         lights = page.locator("#checked .ds-source .on")
         expect(lights.first).to_be_visible()
         assert lit in "".join(lights.all_inner_texts()), kind
+
+
+def test_what_is_said_of_the_form_is_dimmed_only_while_it_is_checked_again(debugger: Debugger) -> None:
+    page = debugger.open().page
+    debugger.fill("kind", "json_schema")
+    debugger.fill("source", '{"type": "string", "format": "email"}')
+    said = page.locator("#checked .ds-check-list")
+    expect(said.locator(".ds-finding").first).to_contain_text("email")
+    # The same is said of the same constraint on a longer canvas.
+    for length in (64, 128):
+        debugger.fill("length", length)
+        debugger.fill("block", length)
+        expect(said).not_to_have_class(re.compile("stale"))
+        expect(said.locator(".ds-finding").first).to_contain_text("email")
