@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
+import fake
 import numpy as np
 import pytest
-from test_diagnosis_static import BUGS, DATA, LETTERS, any_accepted, config, diagnosed, marked
+from test_diagnosis_static import BUGS, DATA, LETTERS, REGEXES, any_accepted, config, diagnosed, marked, tokens_of
 
 from benchmarks import calls
 from engine import token_automaton
@@ -17,14 +19,21 @@ from engine.diagnosis import dynamic, static
 from engine.errors import Finding
 from engine.models import table
 from engine.trace import Config, Header, Trace
+from engine.vocabulary import Vocabulary
 
 BFCL = {c["id"]: c for c in map(json.loads, (DATA / "bfcl/sample.jsonl").read_text(encoding="utf-8").splitlines())}
+with (DATA / "jsonschema/suite_2020_12.jsonl").open(encoding="utf-8") as lines:
+    SUITE = {c["id"]: c["schema"] for c in map(json.loads, lines)}
 TOKENS = [*map(chr, range(0x20, 0x7F)), "<end>"]
 
 
 def bug(name: str) -> tuple[str, str]:
     given = BUGS[name]["input"]
     return BUGS[name]["kind"], given if isinstance(given, str) else json.dumps(given)
+
+
+def suite(name: str) -> tuple[str, str]:
+    return "json_schema", json.dumps(SUITE[f"jsts/{name}"])
 
 
 def functions(name: str) -> str:
@@ -55,6 +64,102 @@ def said(trace: Trace, code: str) -> Finding:
     return next(f for f in dynamic.findings(trace) if f.code == code)
 
 
+def where(finding: Finding) -> str:
+    """The place of a finding: its JSON pointer, or what stands there."""
+    assert finding.where is not None
+    return marked(finding) if finding.where.pointer is None else finding.where.pointer
+
+
+def told(asked: Config, code: str, vocabulary: Vocabulary = LETTERS) -> Finding:
+    return next(f for f in diagnosed(asked, vocabulary) if f.code == code)
+
+
+def mended(asked: Config, finding: Finding, label: str, vocabulary: Vocabulary = LETTERS) -> Config:
+    """Apply the remedy whose label begins so: the finding is gone from its place, and nothing stands in a run's way."""
+    remedy = next(r for r in finding.remedies if r.label.startswith(label))
+    after = dataclasses.replace(asked, **remedy.changes)
+    left = diagnosed(after, vocabulary)
+    assert where(finding) not in [where(f) for f in left if f.code == finding.code and f.where]
+    assert not [f for f in left if f.severity == "error"]
+    return after
+
+
+CHOICES = tuple(BUGS["vl48115-choice-newline"]["input"])
+LETTER_KEYS = suite("optional/ecmascript-regex#patterns always use unicode semantics with patternProperties")
+LETTER_KEY = r"/patternProperties/\p{Letter}cole"
+GBNF_IN_LARK = 'start : "speed(level=" integer ")"\ninteger : sign? digit+\nsign : "+" | "-"\ndigit : /[0-9]/\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "place", "label", "after"),
+    [
+        ("regex", REGEXES["jsts:7"], "\\", r"Write \p{Letter}, a letter", r"[^\W\d_]cole"),
+        ("regex", REGEXES["jsts:28"], "\\", r"Write the control character \cC", r"^\x03$"),
+        ("regex", REGEXES["grok:RUUID"], "\\", r"Write \h, Ruby's", "[0-9A-Fa-f]{32}"),
+        (*bug("gd1396-ebnf-optional"), ":", "Write it in Lark's syntax", GBNF_IN_LARK),
+    ],
+)
+def test_c1_what_can_not_be_read_is_marked_and_mended_where_it_stands(
+    kind: str, source: str, place: str, label: str, after: str
+) -> None:
+    asked = config(kind, source, 64)
+    finding = diagnosed(asked)[0]
+    assert (finding.code, finding.severity, where(finding)) == ("syntax", "error", place)
+    assert "line 1, column" in finding.message
+    assert mended(asked, finding, label, fake.characters("".join(map(chr, range(0x80))))).source == after
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "code", "place", "label"),
+    [
+        (*bug("rx-backref"), "unsupported", r"\1", "Write the group again"),
+        (*bug("oc-maxlen-blowup"), "length-too-large", "/properties/job/properties/script/maxLength", "Write 1000 at"),
+        (*bug("oc231-escapes"), "any-depth", "/type", "Allow no other members"),
+        (*suite("format#idn-email format"), "format-not-enforced", "/format", "Remove /format"),
+        (
+            *suite("optional/dependencies-compatibility#single dependency"),
+            "keyword-of-another-draft",
+            "/dependencies",
+            "Write",
+        ),
+    ],
+)
+def test_c2_what_is_not_enforced_is_named_at_its_place_and_can_be_written_so_that_it_is(
+    kind: str, source: str, code: str, place: str, label: str
+) -> None:
+    asked = config(kind, source, 64)
+    finding = told(asked, code)
+    assert finding.severity == ("error" if code == "unsupported" else "warning")
+    assert where(finding) == place
+    assert finding.fixes
+    mended(asked, finding, label)
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "conflict", "label", "after"),
+    [
+        (*bug("ag-const-enum-conflict"), ["/const", "/enum"], "Remove /const", '{"enum": ["b", "c"]}'),
+        (*bug("xg639-empty-enum"), ["/properties/x/enum", "/type", "/required"], "Remove /properties/x/enum", None),
+        (*suite("enum#empty enum"), ["/enum"], "Remove /enum", "{}"),
+        (*suite("not#forbid everything with empty schema"), ["/not"], "Remove /not", "{}"),
+        (*suite("oneOf#oneOf with boolean schemas, more than one true"), ["/oneOf"], "Remove /oneOf", "{}"),
+        ("regex", REGEXES["grok:UNIXPATH"], ["$"], "Remove '$'", "(/[[0-9A-Za-z]_%!@:.,+~-]*)+"),
+        ("regex", REGEXES["grok:MONGO_QUERY"], ["(?= } ntoreturn:)"], "Remove", r"\{ (?<={ ).* \}"),
+    ],
+)
+def test_c3_a_real_constraint_that_accepts_nothing_names_the_fewest_parts_that_contradict(
+    kind: str, source: str, conflict: list[str], label: str, after: str | None
+) -> None:
+    asked = config(kind, source, 64)
+    finding = diagnosed(asked)[0]
+    assert (finding.code, finding.severity, where(finding)) == ("empty", "error", conflict[0])
+    places = [finding.where, *finding.related]
+    assert [p.pointer if p.pointer is not None else source[p.start : p.stop] for p in places if p] == conflict
+    changed = mended(asked, finding, label)
+    assert after in (None, changed.source)
+    assert not read(kind, changed.source).automaton.is_empty
+
+
 @pytest.mark.parametrize(
     ("kind", "source", "length", "needed", "place"),
     [
@@ -74,6 +179,37 @@ def test_c4_a_canvas_too_short_for_a_real_constraint_names_its_largest_part_and_
     (remedy,) = finding.remedies
     assert remedy.changes["length"] == needed
     assert not any(f.severity == "error" for f in diagnosed(config(kind, source, needed)))
+
+
+def without(characters: str) -> Vocabulary:
+    """Printable ASCII but for some characters."""
+    return fake.characters("".join(c for c in map(chr, range(0x20, 0x7F)) if c not in characters))
+
+
+SPACED = (("whitespace", "single-space"),)
+LEADING = json.loads(bug("ol1707-leading-space")[1])["regex"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "reading", "vocabulary", "needed", "prefix", "place", "label"),
+    [
+        ("regex", LEADING, (), tokens_of("ol1707-leading-space"), " ", '{"a":', " ", "Remove ' '"),
+        ("tools", functions("simple_python_22"), SPACED, without(" "), " ", '{"name":', "/0/name", "Write it without"),
+        ("tools", functions("multiple_78"), SPACED, without(" "), " ", '{"name":', "/0/name", "Write it without"),
+        ("choices", CHOICES, (), LETTERS, "\n", "no", "\n", "Remove the choice"),
+        ("choices", CHOICES[2:], (), LETTERS, "é", "caf", "é", "Remove the choice"),
+        (*bug("rx-lazy"), (), LETTERS, "\n", "```latex", r"\n", "Remove"),
+    ],
+)
+def test_c5_what_no_token_writes_is_named_with_its_bytes_the_text_before_it_and_its_place(
+    kind: str, source: Any, reading: Any, vocabulary: Vocabulary, needed: str, prefix: str, place: str, label: str
+) -> None:
+    asked = config(kind, source, 80, reading=reading)
+    finding = told(asked, "vocabulary", vocabulary)
+    evidence = finding.evidence
+    assert (evidence["needed"], evidence["bytes"], evidence["prefix"]) == (needed, needed.encode().hex(" "), prefix)
+    assert where(finding) == place
+    mended(asked, finding, label, vocabulary)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +268,70 @@ def test_c7_a_model_that_calls_in_another_syntax_loses_its_belief_and_one_that_o
     calm = said(run("tools", source, believing({asked_for: 1.0})), "belief")
     assert calm.evidence["log_partition"] > -10
     assert "wanted" not in calm.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "code", "place", "label"),
+    [
+        ("regex", REGEXES["commonregex:ipv6"], "blanks", r"\s", "Bound"),
+        ("regex", REGEXES["commonregex:phone"], "blanks", r"\s", "Bound"),
+        ("regex", REGEXES["grok:SPACE"], "blanks", r"\s", "Bound"),
+        (*bug("ig10-anchors"), "unbounded", "b", "Bound"),
+        (*bug("rx-class-posix"), "unbounded", "]", "Bound"),
+        (*bug("lc29127-esc-hyphen"), "unbounded", "/pattern", "Bound"),
+        (*bug("lc25923-tools"), "unbounded", "/1/function/parameters/properties/key/pattern", "Bound"),
+    ],
+)
+def test_c8_what_nothing_bounds_in_a_real_constraint_is_told_before_a_run_and_can_be_bounded(
+    kind: str, source: str, code: str, place: str, label: str
+) -> None:
+    asked = config(kind, source, 80)
+    finding = told(asked, code)
+    assert finding.severity == ("warning" if code == "blanks" else "info")
+    assert where(finding) == place
+    mended(asked, finding, label)
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "text", "stuck", "place"),
+    [
+        (*bug("ig10-anchors"), "abbbbbbbbbbbbbbbbbbbbbbb", "b" * 12, "b"),
+        (*bug("lc29127-esc-hyphen"), '"' + "a-" * 15 + '"', "-a" * 5, "/pattern"),
+        (*bug("oc-found-optional-tail"), "9" * 24, "9" * 12, "[0-9]"),
+    ],
+)
+def test_c8_a_model_that_goes_on_and_on_is_told_with_the_part_the_tokens_spent_and_a_bound_that_ends_it(
+    kind: str, source: str, text: str, stuck: str, place: str
+) -> None:
+    model = believing({text: 1.0})
+    trace = run(kind, source, model)
+    finding = said(trace, "trap")
+    start, stop = finding.evidence["start"], finding.evidence["stop"]
+    assert stuck in trace.text[start:stop]
+    assert where(finding) == place
+    assert all(chance < 0.5 for chance in finding.evidence["exit_chances"] if chance is not None)
+    bounded = str(finding.remedies[0].changes["source"])
+    assert not [f for f in dynamic.findings(run(kind, bounded, model)) if f.code == "trap"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "code", "place", "label"),
+    [
+        (*bug("rx-counted-linear"), "large", "(?s:.){0,10000}", "Take the limit 10000"),
+        ("regex", REGEXES["commonregex:street_address"], "large", r"[\w\s]{1,20}", "Take the limit 20"),
+        (*bug("oc-maxlen-blowup"), "length-too-large", "/properties/job/properties/script/maxLength", "Remove"),
+        pytest.param(*LETTER_KEYS, "size", LETTER_KEY, f"Remove {LETTER_KEY}", marks=pytest.mark.slow),
+    ],
+)
+def test_c9_the_construct_that_makes_a_real_constraint_large_is_named_and_without_it_it_is_small(
+    kind: str, source: str, code: str, place: str, label: str
+) -> None:
+    asked = config(kind, source, 64)
+    finding = told(asked, code)
+    assert where(finding) == place
+    after = mended(asked, finding, label)
+    if code == "large":
+        assert read(kind, after.source).automaton.states < read(kind, source).automaton.states / 2
 
 
 @pytest.mark.parametrize("name", ["multiple_78", "multiple_20", "multiple_92"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -42,6 +43,8 @@ COMPILE_STEPS = 300_000
 """Of work for one try."""
 MOST_PARTS = 400
 MOST_REMEDIES = 3
+SHORT = 32
+"""Characters of a keyword's value that are told beside its name."""
 _REMOVABLE = ("(?=", "(?!", "(?<", "^", "$", "\\b", "\\B", "\\A", "\\Z")
 """How look-arounds and anchors of a regex begin; all other parts write something."""
 
@@ -211,7 +214,7 @@ def finding(constraint: Constraint) -> Finding:
     except OutOfTimeError:
         message = "Nothing at all satisfies this constraint; which parts contradict each other was not determined."
         return Finding("empty", "error", None, message, ("Remove parts until something is accepted.",))
-    names = [named(place) for place in places]
+    names = [_with_value(place) for place in places]
     match names:
         case []:
             message, advice = "Nothing at all satisfies this constraint: it has no alternative.", "Add one."
@@ -230,6 +233,13 @@ def finding(constraint: Constraint) -> Finding:
         related=tuple(places[1:]),
         evidence={"conflict": [place.plain() for place in places]},
     )
+
+
+def _with_value(place: Place) -> str:
+    """Name a part; a keyword of a schema with what it says, where that is short."""
+    value = " ".join(place.source[place.start : place.stop].split())
+    value = re.sub(r'^"(?:\\.|[^"\\])*"\s*:\s*', "", value)
+    return f"{named(place)} ({value})" if place.pointer and len(value) <= SHORT else named(place)
 
 
 def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.diagnosis import strings
+from engine import effort
+from engine.diagnosis import schema, strings
 from engine.diagnosis.subject import named, places_of
 from engine.errors import Finding, Place
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from engine.trace import Config
     from engine.vocabulary import Vocabulary
 
-SECONDS = 1.0
-"""Processor time for walking the vocabulary from every state."""
 MARKERS = {"▁": " ", "Ġ": " ", "Ċ": "\n", "ĉ": "\t"}
 """How tokenizers spell blanks inside; a token that holds such a mark was not decoded."""
 
@@ -29,10 +28,6 @@ Pair = tuple[int, int]
 """A state of the byte automaton and a node of the trie: how far a token has been written, 0 at a token's end."""
 ByteEdge = tuple[int, int]
 """A state of the byte automaton and the byte class that leaves it."""
-
-
-class OutOfTimeError(Exception):
-    """The walk was stopped before all pairs were seen."""
 
 
 @dataclass(eq=False)
@@ -54,7 +49,6 @@ class Walk:
     def run(self) -> Walk:
         """Visit every pair of a state and a trie node, forwards from the start and then backwards from acceptance."""
         trie = self.vocabulary.trie
-        until = time.thread_time() + SECONDS
         children: list[list[tuple[int, int]]] = [[] for _ in range(trie.parent.size)]
         for node in range(1, trie.parent.size):
             children[trie.parent[node]].append((int(self.walker.automaton.byte_class[trie.byte[node]]), node))
@@ -63,10 +57,10 @@ class Walk:
         before: dict[Pair, list[tuple[Pair, ByteEdge | None]]] = {first: []}
         queue = deque([first])
         while queue:
-            if time.thread_time() > until:
-                raise OutOfTimeError
             pair = queue.popleft()
+            effort.spend(4 + 0.2 * len(children[pair[1]]))
             for following, edge in self._from(pair, children, ends):
+                effort.spend(2)
                 if following not in before:
                     before[following] = []
                     queue.append(following)
@@ -81,11 +75,11 @@ class Walk:
         state, node = pair
         if node in ends:
             yield (state, 0), None
-        moves = self.walker.following(frozenset({state}))
+        moves = self.walker.targets(state)
         for symbol, child in children[node]:
             if symbol in moves:
                 self.begun.add((state, symbol))
-                for target in moves[symbol][0]:
+                for target in moves[symbol]:
                     yield (target, child), (state, symbol)
 
     def _back(self, before: dict[Pair, list[tuple[Pair, ByteEdge | None]]]) -> None:
@@ -100,6 +94,30 @@ class Walk:
                     live.add(pair)
                     stack.append(pair)
 
+    def unwritten(self) -> Iterable[tuple[ByteEdge, set[int]]]:
+        """Yield the byte edges that no token takes though tokens lead there, with the leaves that they are of.
+
+        A character of a class that no token has is nothing to report; a part that no token writes is.
+        """
+        automaton = self.walker.automaton
+        written = {leaf for at in self._of(self.finished) for leaf in automaton.origin_sets[automaton.origin[at]]}
+        taken = np.zeros(automaton.source.size, bool)
+        taken[self._of(self.begun)] = True
+        reached = np.zeros(automaton.states, bool)
+        reached[list(self.reached)] = True
+        leaves: dict[ByteEdge, set[int]] = {}
+        for at in np.flatnonzero(~taken & reached[automaton.source]).tolist():
+            edge = int(automaton.source[at]), int(automaton.symbol[at])
+            leaves.setdefault(edge, set()).update(automaton.origin_sets[automaton.origin[at]])
+        return ((edge, found) for edge, found in leaves.items() if not found & written)
+
+    def _of(self, edges: set[ByteEdge]) -> list[int]:
+        """Return the moves of some byte edges."""
+        automaton = self.walker.automaton
+        wanted = np.asarray([state * automaton.byte_classes + symbol for state, symbol in edges], np.int64)
+        keys = automaton.source.astype(np.int64) * automaton.byte_classes + automaton.symbol
+        return np.flatnonzero(np.isin(keys, wanted)).tolist()
+
 
 def every_byte_has_a_token(walker: strings.Walker, vocabulary: Vocabulary) -> bool:
     """Whether a token of its own writes each byte that the language uses; then no text is out of reach."""
@@ -109,34 +127,24 @@ def every_byte_has_a_token(walker: strings.Walker, vocabulary: Vocabulary) -> bo
 
 
 def findings(constraint: Constraint, vocabulary: Vocabulary) -> list[Finding]:
-    """Find what the constraint needs and the vocabulary can't write: everything, or whole parts of the source."""
+    """Find what the constraint needs and the vocabulary can't write: everything, or whole parts of the source.
+
+    Raises:
+        OutOfStepsError: a limit of work is passed before all pairs of a state and a beginning of a token are seen.
+    """
     automaton = constraint.automaton
     walker = strings.Walker(automaton)
     if every_byte_has_a_token(walker, vocabulary):
         return []
-    try:
-        walk = Walk(walker, vocabulary).run()
-    except OutOfTimeError:
-        message = "Whether the vocabulary can write every part of the constraint was not determined in time."
-        return [Finding("vocabulary", "info", None, message)]
-    leaves = {edge: walker.following(frozenset({edge[0]}))[edge[1]][1] for edge in _edges(walker)}
-    written = {leaf for edge in walk.finished for leaf in leaves[edge]}
+    walk = Walk(walker, vocabulary).run()
     out: dict[tuple[Place, ...], Finding] = {}
-    # A character of a class that no token has is nothing to report; a part that no token writes is.
-    for edge in sorted(leaves.keys() - walk.begun, key=lambda e: (e[0], e[1])):
-        if edge[0] in walk.reached and not leaves[edge] & written:
-            places = places_of(constraint, leaves[edge])
-            if places not in out:
-                out[places] = _finding(constraint, vocabulary, edge, places, fatal=not walk.finished)
+    for edge, leaves in walk.unwritten():
+        places = places_of(constraint, leaves)
+        if places not in out:
+            out[places] = _finding(constraint, vocabulary, edge, places, fatal=not walk.finished)
     if not out and not walk.finished and not automaton.accepting[automaton.start]:
         return [_misfit(constraint)]
     return sorted(out.values(), key=lambda finding: finding.where.start if finding.where else -1)
-
-
-def _edges(walker: strings.Walker) -> Iterable[ByteEdge]:
-    for state in range(walker.automaton.states):
-        for symbol in walker.following(frozenset({state})):
-            yield state, symbol
 
 
 def _misfit(constraint: Constraint) -> Finding:
@@ -175,10 +183,11 @@ def _prefix(walker: strings.Walker, state: int) -> bytes:
     queue = deque([walker.automaton.start])
     while state not in came:
         here = queue.popleft()
-        for symbol, (targets, _) in walker.following(frozenset({here})).items():
-            for target in targets - came.keys():
-                came[target] = (here, symbol)
-                queue.append(target)
+        for symbol, targets in walker.targets(here).items():
+            for target in targets:
+                if target not in came:
+                    came[target] = (here, symbol)
+                    queue.append(target)
     data = bytearray()
     while came[state][0] >= 0:
         state, symbol = came[state]
@@ -200,6 +209,8 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
     place, source = finding.where, config.source
     if place is None:
         return []
+    if config.kind in schema.KINDS:
+        return _of_json(finding, config)
     if config.kind == "regex" and isinstance(source, str):
         text = source[place.start : place.stop]
         before, behind = source[: place.start], source[place.stop :]
@@ -207,9 +218,20 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
             (f"Make {text!r} optional", {"source": f"{before}{text}?{behind}"}),
             (f"Remove {text!r}", {"source": before + behind}),
         ]
-    if config.kind == "choices" and isinstance(source, tuple):
-        number = place.source.count("\n", 0, place.start) if all("\n" not in c for c in source) else -1
-        if number >= 0 and len(source) > 1:
-            kept = (*source[:number], *source[number + 1 :])
-            return [(f"Remove the choice {source[number]!r}", {"source": kept})]
+    if config.kind == "choices" and isinstance(source, tuple) and len(source) > 1:
+        ends = np.cumsum([len(choice) + 1 for choice in source])  # in the source they stand one a line
+        number = int(np.searchsorted(ends, place.start, side="right"))
+        kept = (*source[:number], *source[number + 1 :])
+        return [(f"Remove the choice {source[number]!r}", {"source": kept})]
     return []
+
+
+def _of_json(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:
+    """Write JSON without the blanks that no token has, or without the one value that needs what no token has."""
+    reading = dict(config.reading)
+    if finding.evidence["needed"] == " " and reading.get("whitespace") != "compact":
+        return [("Write it without blanks", {"reading": tuple({**reading, "whitespace": "compact"}.items())})]
+    pointer = finding.where.pointer if finding.where else None
+    if not pointer or not re.search(r"/enum/\d+$", pointer) or not isinstance(config.source, str):
+        return []
+    return [(f"Remove {pointer}", {"source": schema.removed(config.source, pointer)})]

@@ -121,9 +121,14 @@ def _copies(subject: Subject) -> int:
 
 
 def remedies_of_size(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:
-    """Return the change that takes the upper limit from the repetition that makes too many states, untried."""
+    """Return the change that takes out what makes too many states, of a repetition only its upper limit; untried."""
     place, source = finding.where, config.source
-    if place is None or config.kind != "regex" or not isinstance(source, str):
+    if place is None or not isinstance(source, str):
+        return []
+    if config.kind in schema.KINDS:
+        removable = finding.code == "size" and place.pointer
+        return [(f"Remove {place.pointer}", {"source": schema.removed(source, place.pointer)})] if removable else []
+    if config.kind != "regex":
         return []
     text = source[place.start : place.stop]
     found = _COUNTED.search(text)

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from engine.trace import Config
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_FOREIGN = (
+    (r"\\p\{(?:L|Letter|Alpha|Alphabetic)\}", "a letter", r"[^\W\d_]", None),
+    (r"\\p\{(?:N|Nd|Number|Digit)\}", "a digit", r"\d", r"\d"),
+    (r"\\h", "Ruby's hexadecimal digit", "[0-9A-Fa-f]", "0-9A-Fa-f"),
+    (r"\\h", "Perl's blank", r"[ \t]", r" \t"),
+    (r"\\R", "an end of line", r"(?:\r\n|[\n-\r])", None),
+    (r"\\z", "the end", r"\Z", None),
+)
+"""Escapes of other dialects, what they mean there, and how Python writes that outside and inside of a class."""
+_GBNF = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|::=|[A-Za-z][\w-]*')
 _BACK_REFERENCE = re.compile(r"\(\?P=(\w+)\)|\\([1-9]\d?)")
 
 
@@ -30,6 +40,8 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
         return []
     if config.kind in schema.KINDS:
         return _of_json(finding, source)
+    if config.kind == "grammar" and "::=" in source:
+        return [("Write it in Lark's syntax", {"source": _larked(source)})]
     if config.kind != "regex":
         return []
     found = _closed(source, finding.where.start) if finding.code == "syntax" else _referred(source)
@@ -45,7 +57,7 @@ def _closed(source: str, at: int) -> list[tuple[str, str]]:
     """Close what is open where it may have been meant to end, or take the character at the mistake literally."""
     character = source[at : at + 1]
     closer = _CLOSERS.get(character)
-    found = []
+    found = _translated(source, at)
     if closer:
         # Behind an alternative or at the end: the places where a forgotten bracket mostly stood.
         spots = r"[\w\])}?*+](?=[:/,;\-. ]|$)" if character == "(" else "$"
@@ -55,6 +67,49 @@ def _closed(source: str, at: int) -> list[tuple[str, str]]:
         found.append((f"Write {character!r} as itself, as \\{character}", f"{source[:at]}\\{source[at:]}"))
         found.append((f"Remove {character!r}", source[:at] + source[at + 1 :]))
     return found
+
+
+def _translated(source: str, at: int) -> list[tuple[str, str]]:
+    """Write an escape of another dialect as Python does."""
+    inside = any(start < at < _behind_set(source, start) for start in _sets(source))
+    found = []
+    if control := re.compile(r"\\c([A-Za-z])").match(source, at):
+        code = f"\\x{ord(control[1].upper()) - 64:02x}"
+        found.append(
+            (f"Write the control character {control[0]} as {code}", source[:at] + code + source[control.end() :])
+        )
+    for escape, meaning, alone, among in _FOREIGN:
+        known, written = re.compile(escape).match(source, at), among if inside else alone
+        if known and written:
+            label = f"Write {known[0]}, {meaning}, as {written}"
+            found.append((label, source[:at] + written + source[known.end() :]))
+    return found
+
+
+def _sets(source: str) -> list[int]:
+    """Return where the classes of a regex begin."""
+    found, k = [], 0
+    while k < len(source):
+        if source[k] == "[":
+            found.append(k)
+            k = _behind_set(source, k)
+        else:
+            k += 2 if source[k] == "\\" else 1
+    return found
+
+
+def _larked(source: str) -> str:
+    """Write a grammar of llama.cpp's GBNF as Lark does."""
+
+    def written(found: re.Match[str]) -> str:
+        text = found[0]
+        if text.startswith("["):
+            return "/" + text.replace("/", "\\/") + "/"
+        if text.startswith('"'):
+            return text
+        return ":" if text == "::=" else "start" if text == "root" else text.lower().replace("-", "_")
+
+    return _GBNF.sub(written, source)
 
 
 def _referred(source: str) -> list[tuple[str, str]]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import constraints, token_automaton
+from engine import constraints, effort, token_automaton
 from engine.diagnosis import empty, gaps, lengths, loops, pins, specials, spelling
-from engine.diagnosis.subject import Subject, named, place_of
+from engine.diagnosis.subject import READ, Subject, named, place_of
 from engine.errors import (
     EmptyLanguageError,
     Finding,
@@ -19,15 +19,19 @@ from engine.errors import (
     Remedy,
     SizeError,
 )
+from engine.pattern import Repeat, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from engine.constraints import Constraint
     from engine.errors import Place
+    from engine.pattern import Origin
     from engine.trace import Config
     from engine.vocabulary import Vocabulary
 
+STEPS = 1_000_000
+"""Of work for each part of a diagnosis; see `engine.effort`."""
 MANY_STATES = 2_000
 """From this size on the parts that make the most states are worth telling."""
 ORDER = ("syntax", "unsupported", "size", "empty", "vocabulary", "special", "pins", "length", "blanks")
@@ -82,7 +86,7 @@ def _compiled(config: Config, vocabulary: Vocabulary) -> tuple[list[Finding], Su
     try:
         subject = Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
     except EmptyLanguageError as error:
-        missing = gaps.findings(constraint, vocabulary)
+        missing = _gaps(constraint, vocabulary)
         return [*found, *(missing or [refusal(error)])], None
     return _of_constraint(subject), subject
 
@@ -97,8 +101,19 @@ def _of_constraint(subject: Subject) -> list[Finding]:
     """Say what a compiled constraint asks of this vocabulary, whatever the canvas."""
     constraint = subject.constraint
     known = [*constraint.findings, *constraint.automaton.findings]
-    tokens = [*gaps.findings(constraint, subject.vocabulary), *specials.findings(constraint, subject.vocabulary)]
+    tokens = [*_gaps(constraint, subject.vocabulary), *specials.findings(constraint, subject.vocabulary)]
     return [*known, *tokens, *_size(constraint), *loops.findings(subject)]
+
+
+def _gaps(constraint: Constraint, vocabulary: Vocabulary) -> list[Finding]:
+    try:
+        with effort.limited(STEPS):
+            return gaps.findings(constraint, vocabulary)
+    except effort.OutOfStepsError:
+        message = (
+            "Whether the vocabulary can write every part of the constraint was not determined: that takes too long."
+        )
+        return [Finding("vocabulary", "info", None, message)]
 
 
 def _on_canvas(subject: Subject) -> list[Finding]:
@@ -127,7 +142,7 @@ def _size(constraint: Constraint) -> list[Finding]:
     for _, leaf in written:
         states[leaf] += 1
     largest = [leaf for leaf in np.argsort(-states, kind="stable")[:5].tolist() if states[leaf]]
-    places = [place_of(constraint, compiled.leaves[leaf]) for leaf in largest]
+    places = [place_of(constraint, _copied(constraint, compiled.leaves[leaf])) for leaf in largest]
     message = (
         f"The constraint has {compiled.states:,} states over bytes; {states[largest[0]]:,} of them can write "
         f"{named(places[0])}."
@@ -140,13 +155,24 @@ def _size(constraint: Constraint) -> list[Finding]:
     return [Finding("large", "info", places[0], message, (advice,), related=tuple(places[1:]), evidence=evidence)]
 
 
+def _copied(constraint: Constraint, leaf: Origin) -> Origin:
+    """Return the repetition around a leaf that makes the most copies of it, or the leaf."""
+    around = [
+        node
+        for node in nodes(constraint.pattern)
+        if isinstance(node, Repeat) and node.origin.start <= leaf.start and leaf.stop <= node.origin.stop
+    ]
+    most = max(around, key=lambda node: node.most or node.least, default=None)
+    return most.origin if most is not None and (most.most or most.least) > 1 else leaf
+
+
 def _with_remedies(
     finding: Finding, found: list[Finding], config: Config, vocabulary: Vocabulary, subject: Subject | None
 ) -> Finding:
     """Add the changes after which the finding is gone and no error has come."""
 
     def mends(changes: dict[str, Any]) -> bool:
-        if subject is not None and not {"kind", "source"} & changes.keys():
+        if subject is not None and not READ & changes.keys():
             on_canvas = {f.code for f in _on_canvas(subject)}
             after = [f for f in found if f.code not in on_canvas] + _on_canvas(subject.changed(changes))
         else:
@@ -180,7 +206,7 @@ def _candidates(finding: Finding, config: Config, subject: Subject | None) -> li
         out += spelling.remedies(finding, config)
     elif finding.code == "empty":
         out += empty.remedies(finding, config)
-    elif finding.code == "size":
+    elif finding.code in ("size", "large"):
         out += loops.remedies_of_size(finding, config)
     elif finding.code == "special":
         out += specials.remedies(finding, config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,7 @@ class Walker:
     """Walks a byte automaton with sets of states, of which a deterministic one has single ones."""
 
     automaton: ByteAutomaton
+    _targets: dict[int, dict[int, list[int]]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def moves(self) -> tuple[np.ndarray, ...]:
@@ -115,6 +116,16 @@ class Walker:
                 break
             distance[new] = level + 1
         return distance
+
+    def targets(self, state: int) -> dict[int, list[int]]:
+        """Return for each byte class that moves a state where it leads."""
+        if state not in self._targets:
+            ptr, symbol, target, _ = self.moves
+            at, gathered = slice(ptr[state], ptr[state + 1]), dict[int, list[int]]()
+            for moved, to in zip(symbol[at].tolist(), target[at].tolist(), strict=True):
+                gathered.setdefault(moved, []).append(to)
+            self._targets[state] = gathered
+        return self._targets[state]
 
     def following(self, states: frozenset[int]) -> dict[int, tuple[frozenset[int], set[int]]]:
         """Return for each byte class that moves any of the states the next states and the leaves that write it."""

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from engine.trace import Config
     from engine.vocabulary import Vocabulary
 
+READ = {"kind", "source", "reading"}
+"""Fields of a configuration that say what the constraint is."""
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -42,7 +45,7 @@ class Subject:
             InputError: the changed constraint can't be read or compiled.
         """
         config = replace(self.config, **changes)
-        if {"kind", "source"} & changes.keys():
+        if READ & changes.keys():
             return subject_of(config, self.vocabulary)
         return replace(self, config=config)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,10 @@ from engine.diagnosis.subject import Subject, named
 from engine.errors import Finding, Focus, InputError, Remedy
 
 if TYPE_CHECKING:
+    from engine.constraints import Constraint
     from engine.diagnosis.run import Run
+    from engine.errors import Place
+    from engine.pattern import Origin
     from engine.token_automaton import TokenAutomaton
 
 LONG_RUN = 10
@@ -96,7 +99,7 @@ def _trap(run: Run) -> list[Finding]:
     if not highest < EXIT_CHANCE:
         return []
     states = np.unique(run.path[start:stop])
-    places = run.places(states.tolist())
+    places = _looping_first(run, run.places(states.tolist()))
     text = run.trace.header.vocabulary.decode(run.trace.canvas[start:stop].tolist())
     shown = text if len(text) <= 24 else f"{text[:16]}…{text[-6:]}"
     place = places[0] if places else None
@@ -128,6 +131,14 @@ def _ended(run: Run) -> bool:
     return bool(run.trace.accepted and run.path[-1] == run.trace.header.automaton.end)
 
 
+def _looping_first(run: Run, places: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Put the places that go round before those that a state in the loop may write to leave it."""
+    if run.constraint is None:
+        return places
+    round_and_round = {(origin.start, origin.stop) for origin in _looping(run.constraint)}
+    return tuple(sorted(places, key=lambda place: (place.start, place.stop) not in round_and_round))
+
+
 def _bounds(run: Run, found: Finding, spent: int) -> tuple[Remedy, ...]:
     """Offer a bound under which the loop is gone from the constraint, so that no run can stay in it."""
     trace, constraint = run.trace, run.constraint
@@ -140,15 +151,15 @@ def _bounds(run: Run, found: Finding, spent: int) -> tuple[Remedy, ...]:
             changed = subject.changed(changes)
         except InputError:
             continue
-        left = {constraint_leaf.start for constraint_leaf in _looping(changed)}
+        left = {constraint_leaf.start for constraint_leaf in _looping(changed.constraint)}
         if found.where.start not in left and changed.automaton.accepted_lengths(trace.header.config.length)[-1]:
             out.append(Remedy(label, changes))
     return tuple(out)
 
 
-def _looping(subject: Subject) -> list[Any]:
-    leaves = subject.constraint.automaton.leaves
-    return [leaves[leaf] for leaf in loops.loops(subject.constraint, blanks=False)]
+def _looping(constraint: Constraint) -> list[Origin]:
+    leaves = constraint.automaton.leaves
+    return [leaves[leaf] for leaf in loops.loops(constraint, blanks=False)]
 
 
 def _cut_short(run: Run) -> list[Finding]:
