@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from engine.vocabulary import Vocabulary
 
 MAX_LENGTH = 1024
+COLDEST = 1e-3
+"""Least temperature above 0: colder, tokens that a model gives some probability would count as impossible."""
 
 
 def prepare(
@@ -131,6 +134,7 @@ def check(config: Config) -> None:
         )
     _check_numbers(config)
     _check_names(config)
+    _check_text(config.prompt)
     _check_rule(config)
 
 
@@ -153,8 +157,24 @@ def _check_numbers(config: Config) -> None:
             most = f" and at most {high:g}" if high < math.inf else ""
             least = "above 0" if low == 1e-9 else f"at least {low:g}"
             raise ConfigError(f"The {words} is {value}, and it must be {least}{most}.", remedy)
+    for name, coldest in (("temperature", COLDEST), ("alg_temp", 1e-6)):
+        value = getattr(config, name)
+        if value and value < coldest:
+            raise ConfigError(
+                f"The {name.replace('_', ' ')} is {value}, and it must be 0 or at least {coldest:g}.",
+                "Choose 0, which is what so low a temperature comes to.",
+            )
     if not 0 <= config.seed < 2**63:
         raise ConfigError(f"The seed is {config.seed}, and it must be from 0 to 2^63 − 1.", "Choose another seed.")
+
+
+def _check_text(prompt: str) -> None:
+    try:
+        prompt.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"The prompt has a lone surrogate at character {error.start}, which no UTF-8 text can hold.", "Remove it."
+        ) from error
 
 
 def _check_names(config: Config) -> None:
@@ -228,7 +248,7 @@ def read_pins(lines: Iterable[str]) -> dict[int, str]:
     pins: dict[int, str] = {}
     for line in lines:
         position, equals, text = line.partition("=")
-        if not equals or not position.strip().isdecimal():
+        if not equals or not re.fullmatch(r"\s*[0-9]{1,9}\s*", position):
             raise PinError(
                 f"The pin {line!r} has no position in front of '='.", "Write it as POSITION=TEXT, as in 0={."
             )
@@ -264,13 +284,18 @@ def pin_tokens(denoiser: Denoiser, length: int, pins: Mapping[int, str]) -> tupl
 
 def _spelled(denoiser: Denoiser, text: str, *, first: bool) -> list[int]:
     """Return the tokenizer's own tokens for a text, or the fewest where those write something else there."""
-    vocabulary, data = denoiser.vocabulary, text.encode()
+    unwritable = PinError(f"No sequence of this model's tokens writes the pin {text!r}.", "Pin another text.")
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:  # a lone surrogate: no bytes are it
+        raise unwritable from None
+    vocabulary = denoiser.vocabulary
     own: list[int] = denoiser.encode(text).tolist()
     if vocabulary.data(own, first=first) == data:
         return own
     found = vocabulary.spell(data, first=first)
     if found is None:
-        raise PinError(f"No sequence of this model's tokens writes the pin {text!r}.", "Pin another text.")
+        raise unwritable
     return found
 
 

@@ -24,6 +24,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+try:
+    import fcntl
+except ImportError:  # no POSIX system: there two writers of one file are not told apart
+    fcntl = None  # type: ignore[assignment]
+
 from engine.errors import TraceError
 from engine.token_automaton import TokenAutomaton
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Branch, Config, Edit, Header, StepRecord, Trace
@@ -86,17 +91,15 @@ class Writer:
 
     def __init__(self, path: Path | str, header: Header) -> None:
         """Create the file with its header; an existing file is replaced."""
+        self._path = path
         try:
-            self._file: IO[bytes] = Path(path).open("wb")  # noqa: SIM115 - closed by close()
+            self._file = _emptied(Path(path))
         except OSError as error:
-            raise TraceError(
-                f"The trace can't be written to {path}: {error.strerror}.",
-                "Name a file in a folder that exists and can be written.",
-            ) from error
+            raise self._refused(error) from error
         self._write(MAGIC + _chunk(*_header_body(header)))
 
     def append(self, step: StepRecord) -> None:
-        """Write one finished step and flush it to the operating system."""
+        """Write one finished step and hand it to the operating system."""
         self._write(_chunk({}, _step_arrays(step)))
 
     def close(self) -> None:
@@ -110,8 +113,40 @@ class Writer:
         self.close()
 
     def _write(self, data: bytes) -> None:
-        self._file.write(data)
-        self._file.flush()
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self.close()
+            raise self._refused(error) from error
+
+    def _refused(self, error: OSError) -> TraceError:
+        reason = "another run is writing it" if isinstance(error, BlockingIOError) else error.strerror
+        return TraceError(
+            f"The trace can't be written to {self._path}: {reason}.",
+            "Name a file of its own in a folder that exists, can be written and has room.",
+        )
+
+
+def _emptied(path: Path) -> IO[bytes]:
+    """Open a file for one writer and empty it; what another one is writing stays as it is.
+
+    There is no buffer: what a full disk refuses is not tried again when the file is closed.
+
+    Raises:
+        OSError: it can't be written, or another writer has it.
+    """
+    file = path.open("ab", buffering=0)
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.is_file():  # and no device
+            file.truncate(0)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def save(trace: Trace, path: Path | str) -> None:

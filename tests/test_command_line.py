@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine import __main__ as command_line
+from engine import trace_file
 
 ROOT = Path(__file__).parent.parent
 REALS = r"[0-9]+\.?[0-9]*|\.[0-9]+"
@@ -248,3 +249,71 @@ def test_the_module_runs_as_a_command() -> None:
         check=True,
     )
     assert done.stdout == "true\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "0"), ("length is 0",)),
+        (("run", "--prompt", "x", "--task", "phone", "--length", "0"), ("length is 0",)),
+        (("compile", "--regex", "1+", "--length", "-1"), ("length is -1", "from 0 to")),
+        (("compile", "--regex", "1+", "--length", "10000000000000"), ("from 0 to",)),
+        (("run", "--prompt", "x", "--length", "2", "--choices", "--json"), ("no choice behind --choices",)),
+        (("run", "--prompt", "x", "--length", "2", "--choices"), ("no choice behind --choices",)),
+        (("run", "--prompt", "\udcff", "--regex", "1+", "--length", "2"), ("lone surrogate", "character 0")),
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--pin", "0=\udcff"), ("No sequence",)),
+        (("run", "--prompt", "x", "--regex", "1+", "--pin", f"{'9' * 5000}=1"), ("POSITION=TEXT",)),
+        (("compile", "--regex", "1+", "--option", "strict=²"), ("true or false",)),
+        (("compile", "--grammar", str(ROOT / "pyproject.toml"), "--option", "depth=²"), ("a whole number",)),
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--temperature", "1e-6"), ("at least 0.001",)),
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--remasking", "entropy", "--alg-temp", "1e-320"), ("alg temp",)),
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--seed", str(2**63 - 1), "--draws", "2"), ("seeds",)),
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--device", "cuda"), ("device cuda",)),
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--dtype", "float16"), ("dtype float16",)),
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--no-shift"), ("shift False",)),
+        (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--trace", "/dev/full"), ("No space",)),
+        (("tables", "--limit", "1", "--temperature", "nan"), ("temperature is nan",)),
+        (("tables", "--limit", "1", "--task", "sudoku", "--out", "."), ("can't be read or written",)),
+    ],
+)  # fmt: skip
+def test_what_no_command_can_do_is_refused_and_not_taken_for_something_else(capsys, table, arguments, words) -> None:
+    needs = arguments[0] in ("run", "compile") and "--task" not in arguments
+    status, out, err = call(capsys, *arguments, *(("--model", table) if needs else ()))
+    assert "Traceback" not in err
+    assert (status, out) == (2, "")
+    for word in words:
+        assert word in err
+
+
+def test_a_length_of_0_is_a_finding_and_not_the_usual_length(capsys, table) -> None:
+    status, out, _ = call(capsys, "diagnose", "--regex", "1+", "--length", "0", "--model", table)
+    assert (status, "length is 0" in out) == (0, True)
+
+
+def test_what_stands_behind_two_dashes_is_a_text(capsys) -> None:
+    out = call(capsys, "accepts", "--regex", "--choices|b", "--", "a", "b", "--choices")[1]
+    assert out.split() == ["false", "true", "true"]
+
+
+def test_strict_false_is_not_strict(capsys, tmp_path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}')
+    for value, status in (("false", 0), ("true", 2)):
+        assert (
+            call(capsys, "accepts", "--json-schema", str(schema), "--option", f"strict={value}", "[1,1]")[0] == status
+        )
+
+
+def test_two_runs_do_not_write_one_trace(capsys, table, tmp_path) -> None:
+    path = tmp_path / "a.trace"
+    arguments = ("run", "--prompt", "x", "--regex", REALS, "--model", table, "--length", "2", "--trace", str(path))
+    assert call(capsys, *arguments)[0] == 0
+    first = trace_file.load(path)
+    with trace_file.Writer(path, first.header) as writer:
+        writer.append(first.steps[0])
+        status, _, err = call(capsys, *arguments)
+        assert (status, "another run" in err) == (2, True)
+        writer.append(first.steps[1])
+    assert trace_file.load(path).fingerprint == first.fingerprint
+    assert call(capsys, *arguments)[0] == 0
+    assert trace_file.load(path).fingerprint == first.fingerprint

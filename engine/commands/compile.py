@@ -10,6 +10,10 @@ import typer
 
 from engine.commands.console import Json, Model, console, print_finding, print_json
 from engine.commands.constraint import Given, takes_constraint
+from engine.errors import ConfigError
+
+MOST = 65_536
+"""Tokens up to which lengths are looked at; a canvas has far fewer."""
 
 
 @takes_constraint
@@ -23,6 +27,8 @@ def compile_(
     from engine import models, token_automaton
     from engine.inference import paths
 
+    if not 0 <= length <= MOST:
+        raise ConfigError(f"The length is {length}, and it must be from 0 to {MOST}.", "Choose one in that range.")
     constraint = given.read()
     vocabulary = models.vocabulary(model)
     started = time.perf_counter()

@@ -11,7 +11,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from engine.errors import ConfigError
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from engine.errors import Finding
     from engine.trace import Trace
 
@@ -26,6 +30,20 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 def print_json(content: dict[str, Any]) -> None:
     """Write one JSON object to standard output; there a number is finite or null."""
     sys.stdout.write(json.dumps(content, allow_nan=False) + "\n")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file that the user named.
+
+    Raises:
+        ConfigError: it can't be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{path} can't be written: {error.strerror}.", "Name a file in a folder that exists and has room."
+        ) from error
 
 
 def print_finding(finding: Finding, *, whole: bool) -> None:

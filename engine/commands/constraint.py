@@ -102,6 +102,7 @@ def _options(kind: str | None, written: list[str]) -> dict[str, Any]:
     from engine.constraints import KINDS
 
     defaults = {option.name: option.default for option in KINDS[kind].options} if kind else {}
+    defaults["strict"] = False
     return dict(_option_of(text, defaults) for text in written)
 
 
@@ -113,7 +114,7 @@ def _option_of(text: str, defaults: dict[str, str | int | bool]) -> tuple[str, s
             return name, _TRUTHS[value]
         case bool():
             wanted = "true or false"
-        case int() if value.isdigit():
+        case int() if value.isdecimal() and len(value) < 10:
             return name, int(value)
         case int():
             wanted = "a whole number"
@@ -173,13 +174,18 @@ def named_task(name: str) -> Task:
 
 
 def spread_choices(arguments: list[str]) -> list[str]:
-    """Repeat `--choices` in front of each of the strings that follow it, up to the next option or '--'."""
+    """Repeat `--choices` in front of each of the strings that follow it, up to the next option or '--'.
+
+    Raises:
+        ConfigError: none follows; what would be left is no constraint.
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
     out: list[str] = []
     inside = False
-    for argument in arguments:
-        if argument == "--choices":
-            inside = True
-            continue
-        inside = inside and not argument.startswith("--")
-        out += ["--choices", argument] if inside else [argument]
-    return out
+    for n, argument in enumerate(arguments[:end]):
+        if argument == "--choices" and (n + 1 == end or arguments[n + 1].startswith("--")):
+            raise ConfigError("There is no choice behind --choices.", "Give at least one string: --choices A B ….")
+        inside = argument == "--choices" or (inside and not argument.startswith("--"))
+        if argument != "--choices":
+            out += ["--choices", argument] if inside else [argument]
+    return out + arguments[end:]

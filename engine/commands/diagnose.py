@@ -58,7 +58,8 @@ def _of_constraint(
     # Pins need the tokenizer of a model, and a table says the length; of any other model its vocabulary is enough.
     denoiser = models.load(model) if pins or model.startswith("table:") else None
     vocabulary = denoiser.vocabulary if denoiser else models.vocabulary(model)
-    size = length or (denoiser.facts.get("length") if denoiser else 0) or (given.task.length if given.task else 32)
+    fixed = denoiser.facts.get("length") if denoiser else None
+    size = length if length is not None else fixed or (given.task.length if given.task else 32)
     try:
         config = _config(given, model, denoiser, size, pins)
         findings = static.findings(config, vocabulary)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from engine.commands.console import console
+from engine.commands.console import console, write_file
 from engine.errors import TraceError
 
 CLIENT = Path(__file__).parents[2] / "app" / "client"
@@ -25,11 +25,6 @@ def render(
     if not loaded.steps:
         raise TraceError("This trace has no finished step to show.", "Record a run that gets further.")
     text = offline.html(loaded, CLIENT)
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise TraceError(
-            f"{out} can't be written: {error.strerror}.", "Name a file in a folder that exists."
-        ) from error
+    write_file(out, text)
     prompt = " It contains your prompt." if loaded.header.config.prompt else ""
     console.print(f"{out}: {len(text) / 2**20:.1f} MiB.{prompt}", highlight=False, soft_wrap=True)

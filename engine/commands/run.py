@@ -95,10 +95,10 @@ def run(
     from engine.trace import Config
 
     chosen = given.task
-    size = length or (chosen.length if chosen else 32)
+    size = length if length is not None else chosen.length if chosen else 32
     if prompt is None and chosen is None:
         raise ConfigError("There is no prompt.", "Give one with --prompt.")
-    _check_draws(draws, trace)
+    _check_draws(draws, seed, trace)
     base = Config(
         prompt=prompt if prompt is not None else chosen.prompt if chosen else "",
         kind=given.kind,
@@ -106,7 +106,7 @@ def run(
         reading=given.reading,
         model=model,
         length=size,
-        steps=steps if steps is not None else chosen.steps if chosen and not length else size,
+        steps=steps if steps is not None else chosen.steps if chosen and length is None else size,
         block_length=block_length if block_length is not None else size,
         temperature=temperature,
         remasking=remasking,
@@ -136,9 +136,11 @@ def run(
     _print_runs(results, _reweighting(results) if draws > 1 else {}, as_json)
 
 
-def _check_draws(draws: int, trace: Path | None) -> None:
+def _check_draws(draws: int, seed: int, trace: Path | None) -> None:
     if draws < 1:
         raise ConfigError(f"There are {draws} draws.", "Ask for 1 or more.")
+    if seed + draws > 2**63:
+        raise ConfigError(f"The seeds of {draws} draws from {seed} on pass 2^63 − 1.", "Choose a smaller seed.")
     if draws > 1 and trace:
         raise ConfigError(f"{draws} draws can't be recorded in one trace.", "Record one draw at a time.")
 

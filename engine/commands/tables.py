@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import track
 
-from engine.commands.console import Json, Model, console, errors, print_json
+from engine.commands.console import Json, Model, console, errors, print_json, write_file
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,14 +45,16 @@ def tables(
     as_json: Json = False,
 ) -> None:
     """Measure satisfaction and accuracy by arm, temperature and steps; go on where an earlier call stopped."""
+    from engine import preparation
     from engine.tables import executor, report, results
     from engine.tables.cells import SHARES, TEMPERATURES, cells
     from engine.tasks.families import FAMILIES
+    from engine.trace import Config
 
-    if limit < 1 or min(share or SHARES) < 1 or min(temperature or TEMPERATURES) < 0:
-        raise ConfigError(
-            "A table needs a problem, a step and a temperature of at least 0.", "Raise what is below that."
-        )
+    if limit < 1 or min(share or SHARES) < 1:
+        raise ConfigError("A table needs a problem and a step.", "Raise what is below 1.")
+    for each in temperature or TEMPERATURES:
+        preparation.check(Config("", None, None, temperature=each))
     names = task or [family.name for family in FAMILIES]
     wanted = list(cells(names, share or SHARES, temperature or TEMPERATURES, arm or ()))
     denoiser = executor.load(model, dtype)
@@ -64,7 +66,7 @@ def tables(
         results.add(done, runs)
     shown = results.first(done, wanted, limit)
     if csv is not None:
-        csv.write_text(report.table(shown), encoding="utf-8")
+        write_file(csv, report.table(shown))
     if publish:
         _publish(denoiser, shown)
     if as_json:

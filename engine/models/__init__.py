@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from engine.errors import ModelError
 from engine.models.architecture import DEFAULT, Options
 
 if TYPE_CHECKING:
@@ -62,24 +63,38 @@ def load(name: str, options: Options = DEFAULT, progress: Callable[[int, int], N
         progress: called with the number of weights that are loaded and of all; what it raises ends the loading.
 
     Raises:
-        ModelError: there is no such model, or what is there can't be read as one.
+        ModelError: there is no such model, what is there can't be read as one, or it can't be read so.
     """
     if name.startswith("table:"):
         from engine.models import table
 
+        _refuse_unheeded(name, options, "float64")
         written = name.removeprefix("table:")
         return table.parse(written, "the typed mean field") if written.startswith("{") else table.load(Path(written))
     # torch and transformers take seconds to import; a typed-in mean field needs neither.
     from engine.models import embedded
 
     if name == "embedded":
+        _refuse_unheeded(name, options, "float32")
         return embedded.load()
     from engine.models import loading
 
     folder = loading.locate(name, options)
     if loading.read_config(folder)["model_type"] == embedded.EmbeddedConfig.model_type:
+        _refuse_unheeded(name, options, "float32")
         return embedded.load(folder)
     return loading.load(name, options, progress)
+
+
+def _refuse_unheeded(name: str, options: Options, dtype: str) -> None:
+    """Refuse what can't be asked of the engine's own models, which run on the CPU in one numeric type."""
+    taken = (("device", ("auto", "cpu")), ("dtype", ("auto", dtype)), ("shift", (None,)))
+    for option, values in taken:
+        if getattr(options, option) not in values:
+            raise ModelError(
+                f"The model {name} can't be loaded with the {option} {getattr(options, option)}.",
+                "Leave that out; it is for models that transformers loads.",
+            )
 
 
 def vocabulary(name: str, options: Options = DEFAULT) -> Vocabulary:

@@ -46,9 +46,16 @@ def open_results(path: Path, facts: Mapping[str, Any]) -> Results:
         facts: of the model that goes on with it.
 
     Raises:
-        ConfigError: the file was written by another version or model.
+        ConfigError: the file was written by another version or model, is damaged, or can't be read or written.
     """
     header = {"version": VERSION, "model": dict(facts)}
+    try:
+        return _opened(path, header)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} can't be read or written: {error}.", "Name another file with --out.") from error
+
+
+def _opened(path: Path, header: Mapping[str, Any]) -> Results:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(header) + "\n", encoding="utf-8")
@@ -59,8 +66,13 @@ def open_results(path: Path, facts: Mapping[str, Any]) -> Results:
         path.write_text("".join((first, *lines[:-1])), encoding="utf-8")
         lines.pop()
     found: Results = {}
-    for line in lines:
-        add(found, _read(line))
+    for number, line in enumerate(lines, 2):
+        try:
+            add(found, _read(line))
+        except (ValueError, LookupError, TypeError) as error:
+            raise ConfigError(
+                f"Line {number} of {path} is damaged ({error}).", "Remove it; what it held is run again."
+            ) from error
     return found
 
 
