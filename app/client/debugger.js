@@ -23,7 +23,7 @@ export function mount({element, props, server, watch, trigger}) {
   const focus = {step: 0, phase: null, position: 0, state: null, group: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
   let shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
-  const {parts, alarm, live, configuration, status, stop, resume, main, blank} = layout;
+  const {parts, card, alarm, live, configuration, status, stop, resume, main, blank} = layout;
   const search = finder.create({run: () => active(), act, go, examples: () => gallery, show: name => trigger('example', {name})});
   root.append(search.dialog);
 
@@ -62,13 +62,13 @@ export function mount({element, props, server, watch, trigger}) {
     if (change.redraw) { changed = true; return later(); }
     if ('step' in change || 'by' in change) following = false;
     if ('by' in change) change = {...change, step: focus.step + change.by};
+    if (['side', 'metric', 'align'].some(name => name in change && change[name] !== focus[name])) changed = true;
     for (const name of ['position', 'state', 'group', 'node', 'span', 'side', 'metric', 'phase', 'align']) if (name in change) focus[name] = change[name];
     if ('step' in change) focus.step = change.step;
     if ('position' in change && !('state' in change)) focus.state = null;
     if ('position' in change && !('node' in change)) focus.node = null;
     if ('node' in change && change.node !== null) focus.span = spanAt(change.node);
     else if ('position' in change && !('span' in change)) focus.span = null;
-    if ('side' in change || 'metric' in change || 'align' in change) changed = true;
     settle();
     if (focus.step === lastStep() && a.status === 'running') following = true;
     if (change.fork) act('fork');
@@ -106,6 +106,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (!run?.count) return;
     colours ??= palette(root);
     draw(false);
+    card.moved();
     clearTimeout(rest);
     rest = setTimeout(settled, REST_MS);
   }
@@ -163,6 +164,7 @@ export function mount({element, props, server, watch, trigger}) {
     const run = active();
     if (!run?.count) return;
     draw(true);
+    card.rested();
     want();
     remember();
     const step = Math.min(focus.step, run.last), i = focus.position;

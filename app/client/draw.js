@@ -12,6 +12,11 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+// Put children into an element, unless they are its children already: what is moved loses the focus.
+export function arrange(element, children) {
+  if (children.length !== element.children.length || children.some((child, k) => child !== element.children[k])) element.replaceChildren(...children);
+}
+
 export function icon(path) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), shape = document.createElementNS('http://www.w3.org/2000/svg', 'path');
   svg.setAttribute('viewBox', '0 0 16 16');
@@ -88,6 +93,12 @@ export function measureZoom(root) { zoom = Number(getComputedStyle(root).getProp
 export function place(event, node) {
   const {left, top, width} = node.getBoundingClientRect(), shown = width / node.offsetWidth || 1;
   return {x: (event.clientX - left) / shown, y: (event.clientY - top) / shown};
+}
+
+// Where a part of a node, in its own pixels, is in the window.
+export function boxIn(node, x, y, width, height) {
+  const at = node.getBoundingClientRect(), shown = at.width / node.offsetWidth || 1;
+  return new DOMRect(at.left + x * shown, at.top + y * shown, width * shown, height * shown);
 }
 
 // Size a canvas for the screen's pixels and return its context in CSS pixels.

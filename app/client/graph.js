@@ -26,6 +26,8 @@ export function parse(svg, room, most = 1.25) {
     // Colours are the page's; what Graphviz wrote would not follow the theme.
     for (const name of ['stroke', 'fill']) if (n.tagName !== 'svg' && n.getAttribute(name) !== 'none') n.removeAttribute(name);
   }
+  // A line is too thin to be pointed at.
+  for (const line of parsed.querySelectorAll('g.edge > path')) { const reach = line.cloneNode(); reach.setAttribute('class', 'reach'); line.before(reach); }
   const graph = document.importNode(parsed, true);
   const [, , width, height] = (graph.getAttribute('viewBox') ?? '0 0 100 100').split(/\s+/).map(Number);
   graph.setAttribute('role', 'group');   // an image would hide its nodes from who can't see it

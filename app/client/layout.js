@@ -3,6 +3,7 @@
 import {el} from './draw.js';
 import {frame} from './frame.js';
 import {sheet} from './keys.js';
+import * as explainer from './card.js';
 import * as scrubber from './panels/scrubber.js';
 import * as tokens from './panels/tokens.js';
 import * as loom from './panels/loom.js';
@@ -22,9 +23,9 @@ import * as forks from './panels/fork.js';
 import * as runTree from './panels/runs.js';
 
 export function build({root, props, server, trigger, go, act, view, redraw}) {
-  const tip = makeTip();
-  const parts = {scrubber: scrubber.create(go, tip), tokens: tokens.create(go, (position, side) => parts.automaton.point(position, side)), phases: phases.create(go), loom: loom.create(go, tip), tree: tree.create(go, tip), trellis: trellis.create(go, tip, server), weights: weights.create(go, server),
-    inspector: inspector.create(go), exact: exact.create(go, server), midpoint: midpoint.create(), automaton: automaton.create(go, tip, props.graphviz, (positions, side) => parts.tokens.light(positions, side)), commits: commits.create(go), compare: compare.create(go, tip, server), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
+  const card = explainer.create(root, go, view), offline = Boolean(props.offline);
+  const parts = {scrubber: scrubber.create(go, card), tokens: tokens.create(go, card, offline, (position, side) => parts.automaton.point(position, side)), phases: phases.create(go), loom: loom.create(go, card, offline), tree: tree.create(go, card), trellis: trellis.create(go, card, server), weights: weights.create(go, server),
+    inspector: inspector.create(go), exact: exact.create(go, server), midpoint: midpoint.create(), automaton: automaton.create(go, card, props.graphviz, (positions, side) => parts.tokens.light(positions, side)), commits: commits.create(go), compare: compare.create(go, card, server), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
   const choices = props.choices ?? {kinds: ['regex', 'choices'], remasking: ['low_confidence', 'random']};
   const fork = forks.create(trigger, choices), runs = runTree.create(trigger, go);
   const button = (text, title, run, more = {}) => el('button', {type: 'button', class: 'ds-button', title, text, onclick: run, ...more});
@@ -63,7 +64,7 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   const help = sheet(), cards = el('div', {class: 'ds-cards'});
   const examples = el('dialog', {class: 'ds-dialog wide', 'aria-label': 'Examples'}, el('h3', {text: 'Examples'}), cards, el('form', {method: 'dialog'}, el('button', {class: 'ds-button', text: 'Close'})));
   for (const dialog of [help, examples]) dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
-  root.replaceChildren(bar, hint, alarm, el('div', {class: 'ds-sticky'}, parts.scrubber.element), configuration, blank, main, live, help, examples, fork.dialog, tip.element);
+  root.replaceChildren(bar, hint, alarm, el('div', {class: 'ds-sticky'}, parts.scrubber.element), configuration, blank, main, live, help, examples, fork.dialog, ...card.elements);
 
   function say(message) {
     const close = el('button', {type: 'button', class: 'ds-icon', 'aria-label': 'Dismiss', text: '×', onclick: () => { alarm.hidden = true; }});
@@ -107,25 +108,10 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
     frames.against.element.hidden = !shown.b;
   }
 
-  return {parts, frames, fork, alarm, live, configuration, status, stop, resume, main, blank, help, examples, say, openGallery, list, dialogs: [help, examples, fork.dialog]};
+  return {parts, frames, card, fork, alarm, live, configuration, status, stop, resume, main, blank, help, examples, say, openGallery, list, dialogs: [help, examples, fork.dialog]};
 }
 
 function legend() {
   const item = (state, text) => el('span', {class: 'ds-legend-item'}, el('span', {class: `ds-token sample ${state === 'rival' ? 'rival' : ''}`, 'data-state': state === 'rival' ? 'masked' : state, text: 'a'}), text);
   return el('span', {class: 'ds-legend'}, item('fixed', 'committed'), item('now', 'committed now'), item('masked', 'masked, drawn'), item('rival', 'the other confidence would'));
-}
-
-function makeTip() {
-  const element = el('div', {class: 'ds-tip', hidden: true, role: 'tooltip'});
-  return {
-    element,
-    show(event, lines) {
-      element.replaceChildren(...lines.filter(Boolean).map(text => el('div', {text})));
-      element.hidden = false;
-      const {offsetWidth: w, offsetHeight: h} = element;
-      element.style.left = `${Math.min(event.clientX + 14, innerWidth - w - 8)}px`;
-      element.style.top = `${event.clientY + h + 22 > innerHeight ? event.clientY - h - 10 : event.clientY + 16}px`;
-    },
-    hide() { element.hidden = true; },
-  };
 }

@@ -44,6 +44,8 @@ export class Run {
     this.accepting = arrays.accepting.data;
     this.order = arrays.order.data;
     this.origin = arrays.origin.data;   // of each state, a row of `head.origins`
+    const {source} = this.config;
+    this.characters = [...(Array.isArray(source) ? source.join('\n') : source ?? '')];   // spans count characters, not UTF-16 units
     this.rank = new Int32Array(this.states);
     this.order.forEach((state, row) => { this.rank[state] = row; });
     this.count = 0;
@@ -129,6 +131,7 @@ export class Run {
   // The token that stands or, where masked, that the joint draw of this step has.
   drawn(t, i) { return this.at('drawn', t, i); }
 
+  sourceText(start, stop) { return this.characters.slice(start, stop).join(''); }
   text(id) { return this.tokens.get(id) ?? this.special.get(id) ?? `id ${id}`; }
   isSpecial(id) { return this.special.has(id); }
 

@@ -42,13 +42,13 @@ def over(box: Locator, x: float, y: float) -> dict[str, float]:
 
 def test_the_lanes_say_what_a_step_did_and_a_click_in_them_goes_there(lost: Debugger) -> None:
     page = lost.page
-    track, tip = page.locator(".ds-track"), page.locator(".ds-tip")
+    track, card = page.locator(".ds-track"), page.locator("#ds-card")
     steps = int(lost.get("count") or 0)
     track.hover(position=over(track, 2.5 / steps, 0.5))
-    expect(tip).to_contain_text("step 2")
-    expect(tip).to_contain_text("log Z −2.81 nats")
-    expect(tip).to_contain_text("1 committed")
-    expect(tip).to_contain_text("the draw is not accepted")
+    expect(card).to_contain_text("step 2")
+    expect(card).to_contain_text("log Z −2.81 nats")
+    expect(card).to_contain_text("1 committed")
+    expect(card).to_contain_text("The draw of this step is not accepted")
     track.click(position=over(track, 2.5 / steps, 0.5))
     lost.wait("step", "2")
     # Where a breakpoint hits there is a tick in the lanes.
@@ -88,13 +88,15 @@ def test_the_map_changes_its_quantity_says_what_a_cell_holds_and_a_cell_is_a_pla
     assert len(seen) > 4, "most quantities look different"
     place = over(canvas, 0.6, 0.4)
     canvas.hover(position=place)
-    said = re.search(r"step (\d+), position (\d+)", page.locator(".ds-tip").text_content() or "")
+    card = page.locator("#ds-card")
+    expect(card).to_be_visible()
+    said = re.search(r"Position (?P<position>\d+) at step (?P<step>\d+)", card.text_content() or "")
     assert said
     canvas.click(position=place)
-    lost.wait("step", said[1])
-    lost.wait("position", said[2])
+    lost.wait("step", said["step"])
+    lost.wait("position", said["position"])
     canvas.click(position=place, button="right")
-    expect(page.get_by_role("heading", name=f"Fork at step {said[1]}")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Fork at step {said['step']}")).to_be_visible()
     lost.press("Escape")
     expect(page.locator("dialog[open]")).to_have_count(0)
 

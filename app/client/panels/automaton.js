@@ -2,12 +2,13 @@
 // Beside it the source: where a state's tokens come from, and back.
 
 import {el, cut, probability} from '../draw.js';
+import * as explain from '../explain.js';
 import {layouter, parse, reveal} from '../graph.js';
 import {unpack} from '../run.js';
 
 const SMALL = 60;   // states of an automaton that is shown whole
 
-export function create(go, tip, graphvizURL, light) {
+export function create(go, card, graphvizURL, light) {
   const source = el('code', {class: 'ds-source', tabindex: 0, role: 'region', 'aria-label': 'Source of the constraint'}), crumbs = el('nav', {class: 'ds-crumbs', 'aria-label': 'Where in the automaton', hidden: true});
   const scroll = el('div', {class: 'ds-graph', role: 'group', 'aria-label': 'Automaton'}), note = el('p', {class: 'ds-note'}), element = el('div', {}, source, crumbs, scroll, note);
   const layout = layouter(graphvizURL);
@@ -198,11 +199,8 @@ export function create(go, tip, graphvizURL, light) {
   }
 
   function cutUp(run) {
-    const {kind, source: text} = run.config;
-    if (kind === null) return [];
-    const characters = [...(Array.isArray(text) ? text.join('\n') : text)];   // spans count characters, not UTF-16 units
-    const cuts = [...new Set([0, characters.length, ...run.head.origins.flat(2)])].filter(at => at <= characters.length).sort((a, b) => a - b);
-    return cuts.slice(1).map((end, k) => ({start: cuts[k], end, node: el('span', {'data-k': k, text: characters.slice(cuts[k], end).join('')})}));
+    const {length} = run.characters, cuts = [...new Set([0, length, ...run.head.origins.flat(2)])].filter(at => at <= length).sort((a, b) => a - b);
+    return cuts.slice(1).map((end, k) => ({start: cuts[k], end, node: el('span', {'data-k': k, text: run.sourceText(cuts[k], end)})}));
   }
 
   const originsOf = (run, state) => state >= 0 ? run.head.origins[run.origin[state]] : [];
@@ -210,12 +208,10 @@ export function create(go, tip, graphvizURL, light) {
 
   // Pointing at a box or a token lights its origins; pointing at a place of the source, the boxes and positions that come from it.
   function showSpans(spans) { for (const segment of segments) segment.node.classList.toggle('lit', covered(segment, spans)); }
-  function showBox(box, event) {
-    if (!box || !last) { tip.hide(); return showSpans([]); }
+  function showBox(box) {
+    if (!box || !last) return showSpans([]);
     const k = shown.part.boxes.indexOf(box);
     showSpans(box.span ? [box.span] : [...origins[k]].flatMap(n => last.run.head.origins[n]));
-    if (event && box.kind !== 'state') tip.show(event, [nameOf(box), last.detail ? `${counts[k].toLocaleString('en')} live at boundary ${last.position}, posterior ${probability(mass[k])}` : null, box.path ? 'opens on click' : null]);
-    else tip.hide();
   }
   function showUses(segment) {
     const {run, step} = last, path = run.row('path', step), from = new Set(run.head.origins.flatMap((spans, n) => segment && covered(segment, spans) ? [n] : []));
@@ -224,7 +220,7 @@ export function create(go, tip, graphvizURL, light) {
     light(Array.from({length: run.length}, (_, i) => i).filter(i => path[i] >= 0 && from.has(run.origin[path[i]])), last.side);
   }
   const boxAt = event => shown?.part?.boxes[at(event.target)] ?? null;
-  scroll.addEventListener('pointerover', event => showBox(boxAt(event), event));
+  scroll.addEventListener('pointerover', event => showBox(boxAt(event)));
   scroll.addEventListener('pointerleave', () => showBox(null));
   scroll.addEventListener('focusin', event => showBox(boxAt(event)));
   scroll.addEventListener('focusout', () => showBox(null));
@@ -233,6 +229,36 @@ export function create(go, tip, graphvizURL, light) {
   // A click keeps what comes from a place lit while the pointer and the focus go elsewhere; another lets go.
   source.addEventListener('click', event => { const segment = segments[event.target.dataset.k] ?? null; kept = kept === segment ? null : segment; if (last) showUses(segment); });
   function point(position, side) { showSpans(position === null || !last || side !== last.side ? [] : originsOf(last.run, last.run.at('path', last.step, position))); }
+
+  // What the card says of a box or an edge. The keyboard comes to an edge from the card of one of its ends, and leaves it by the arrows.
+  const spot = node => node && shown?.part && {key: `${shown.key} ${node.id}`, element: node, box: () => node.getBoundingClientRect()};
+  card.explain(scroll, {at: ({target}) => spot(target.closest('g.edge[id]:not(#estart), g.node') ?? null), tell: ({element: node, key}) => last && key.startsWith(`${shown?.key} `) ? edges.has(node.id) ? tellEdge(node) : tellBox(shown.part.boxes[nodes.indexOf(node)]) : null,
+    pinnable: ({element: node}) => !shown.part.boxes[nodes.indexOf(node)]?.path});
+  function tellBox(box) {
+    if (!box) return null;
+    const {run, step, position, detail} = last, k = shown.part.boxes.indexOf(box), ways = edgesOf(box).map(([edge, text]) => ({text, run: () => visit(edge)}));
+    if (box.kind === 'state') { const said = explain.state(run, step, position, stateOf(box)); return {...said, jumps: [said.jumps[0], ...ways.slice(0, 8)]}; }
+    if (detail) sum(detail, position);
+    return explain.gathered(run, step, position, {title: nameOf(box), span: box.span, live: counts[k], mass: mass[k], origins: [...origins[k]], jumps: [...(box.path ? [{text: 'open it', run: () => go({group: box.path.join('.'), state: null})}] : []), ...ways.slice(0, 8)]});
+  }
+  const ends = edge => { const {boxes} = shown.part, pair = boxes.flatMap((a, k) => edge.id.startsWith(`e${a.id}_`) ? boxes.flatMap((b, j) => edge.id === `e${a.id}_${b.id}` ? [[k, j]] : []) : []); return pair[0] ?? []; };
+  function edgesOf(box) {
+    const k = shown.part.boxes.indexOf(box), named = j => shown.part.boxes[j].name;
+    return [...edges.values()].flatMap(edge => { const [a, b] = ends(edge); return a === k ? [[edge, b === k ? 'its loop' : `edge to ${cut(named(b), 20)}`]] : b === k ? [[edge, `edge from ${cut(named(a), 20)}`]] : []; });
+  }
+  function tellEdge(edge) {
+    const [a, b] = ends(edge), {boxes, map} = shown.part, read = [...edge.querySelectorAll('text')].map(node => node.textContent.trim()).join(' ');
+    if (a === undefined) return null;
+    return explain.edge(last.run, last.step, {from: nameOf(boxes[a]), to: nameOf(boxes[b]), read, counted: [a, b].some(k => boxes[k].path), inside: q => map[q] === a, target: q => map[q] === b,
+      state: boxes[a].kind === 'state' ? stateOf(boxes[a]) : null, jumps: [a, b].map(k => ({text: cut(nameOf(boxes[k]), 30), run: () => visit(nodes[k])}))});
+  }
+  function visit(element) {
+    element.setAttribute('tabindex', element.getAttribute('tabindex') ?? '-1');
+    element.setAttribute('role', 'button');
+    if (edges.has(element.id)) element.setAttribute('aria-label', 'edge');
+    element.focus({preventScroll: true});
+    reveal(scroll, element, false);
+  }
 
   function rows({detail, position}) {
     if (!shown?.part || !detail) return null;

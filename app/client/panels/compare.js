@@ -1,16 +1,17 @@
 // Two runs: what was changed, where they part and why, the order of commits as a slope chart, the map of differences, how it ended.
 
-import {el, prepare, place, axis, number, visible, cut, alpha, niceStep} from '../draw.js';
+import {el, prepare, place, boxIn, axis, number, visible, cut, alpha, niceStep} from '../draw.js';
+import * as explain from '../explain.js';
 import {differs} from '../steps.js';
 import {ALIGNMENTS} from '../focus.js';
 import * as seeds from './seeds.js';
 
 const NAMES = {accepted: 'accepted', steps: 'steps', log_probability: 'log p of the commits', forbidden_mass: 'forbidden mass, mean', lost_at: 'lost at step'};
 
-export function create(go, tip, server) {
+export function create(go, card, server) {
   const changed = el('p', {class: 'ds-changed'}), why = el('div', {class: 'ds-why'}), table = el('table', {class: 'ds-table'}), texts = el('div', {class: 'ds-diff'});
   const map = el('canvas', {class: 'ds-layer'}), slope = el('canvas', {class: 'ds-layer'}), tau = el('p', {class: 'ds-note'});
-  const mapPlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Where the two runs differ, by step and position'}, map), slopePlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Order of commits in both runs'}, slope);
+  const mapPlot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Where the two runs differ, by step and position; arrow keys move in it'}, map), slopePlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Order of commits in both runs'}, slope);
   const align = el('select', {class: 'ds-select', 'aria-label': 'How the two runs are aligned', onchange: () => go({align: align.value})}, ...Object.entries(ALIGNMENTS).map(([value, text]) => el('option', {value, text})));
   const beside = el('span', {class: 'ds-note'}), again = seeds.create(server);
   const element = el('div', {class: 'ds-compare'}, el('div', {class: 'ds-align'}, el('span', {class: 'ds-label', text: 'Aligned'}), align, beside), changed, why, el('h4', {text: 'Differences'}), el('p', {class: 'ds-legend'}, el('span', {class: 'ds-key-a', text: '◤ only A commits'}), el('span', {class: 'ds-key-b', text: '◢ only B commits'}), el('span', {text: '≠ both commit, other tokens'})), mapPlot,
@@ -24,13 +25,9 @@ export function create(go, tip, server) {
     return {position: x.at(at.x), step: Math.min(Math.max(0, Math.floor((at.y - 2) / rowH)), Math.max(now.a.last, now.b.last))};
   };
   map.addEventListener('click', event => { const found = find(event); if (found) go(found); });
-  map.addEventListener('pointermove', event => {
-    const found = find(event);
-    if (!found) return tip.hide();
-    const {step, position} = found, told = (run, name) => step < run.count ? `${name}: ${run.at('committed', step, position) ? 'commits' : run.masked(step, position) ? 'draws' : 'has'} ${cut(visible(run.text(run.drawn(step, position))), 30)}` : null;
-    tip.show(event, [`step ${step}, position ${position}`, told(now.a, 'A'), told(now.b, 'B')]);
-  });
-  map.addEventListener('pointerleave', tip.hide);
+  mapPlot.addEventListener('mousedown', event => event.preventDefault());
+  const mark = ({step, position}) => ({key: `${step} ${position}`, step, position, box: () => boxIn(mapPlot, x.x(position), 2 + step * rowH, x.cell, rowH)});
+  card.explain(mapPlot, {at: event => { const found = find(event); return found && mark(found); }, here: () => now && x && mark(now), tell: ({step, position}) => explain.difference(now.a, now.b, step, position), move: (dx, dy) => go({step: now.step + dy, position: now.position + dx})});
 
   async function ask(a, b) {
     const key = `${a.id} ${b.id} ${a.count} ${b.count}`;
@@ -149,7 +146,7 @@ export function create(go, tip, server) {
     const {a, b, compare, changed: fresh, widths, theme} = view;
     if (!compare || !b?.count || !a?.count) return;
     if (now?.a !== a || now?.b !== b) { changed.textContent = 'Comparing…'; why.replaceChildren(); table.replaceChildren(); texts.replaceChildren(); tau.textContent = ''; element.answer = null; }
-    now = {a, b};
+    now = {a, b, step: view.step, position: Math.min(view.position, Math.min(a.length, b.length) - 1)};
     align.value = view.align;
     beside.textContent = `A at step ${view.steps.a}, B at ${view.steps.b}`;
     again.update(a, b);

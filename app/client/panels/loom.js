@@ -1,6 +1,7 @@
 // Step by position: how each position's numbers went until it was committed, and what was committed when.
 
-import {el, recording, prepare, place, axis, alpha, cividis, CIVIDIS_CSS, inkOn, hatch, ring, diamond, clamp, niceStep, niceTop, number, visible, cut} from '../draw.js';
+import {el, arrange, recording, prepare, place, boxIn, axis, alpha, cividis, CIVIDIS_CSS, inkOn, hatch, ring, diamond, clamp, niceStep, niceTop, number, visible, cut} from '../draw.js';
+import * as explain from '../explain.js';
 
 export const QUANTITIES = {
   mar: {name: 'Mar', what: 'constrained confidence of the drawn token', top: () => 1, of: (run, t, i) => run.at('confidence_mar', t, i)},
@@ -12,7 +13,7 @@ export const QUANTITIES = {
   commit: {name: 'Commit time', unit: 'step', what: 'the step that committed the position', top: run => Math.max(1, run.steps - 1), of: (run, t, i) => run.commitStep[i]},
 };
 
-export function create(go, tip) {
+export function create(go, card, offline) {
   const element = el('div', {class: 'ds-looms'});
   const select = el('select', {class: 'ds-select', 'aria-label': 'Quantity of the map'},
     ...Object.entries(QUANTITIES).map(([key, {name}]) => el('option', {value: key, text: name})));
@@ -24,7 +25,7 @@ export function create(go, tip) {
 
   function one(name) {
     const base = el('canvas', {class: 'ds-layer'}), row = el('i', {class: 'ds-row-mark'}), column = el('i', {class: 'ds-column-mark'}), cell = el('i', {class: 'ds-cell-mark'}), span = el('i', {class: 'ds-span-mark', hidden: true});
-    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'img'}, base, span, column, row, cell, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
+    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'application', tabindex: 0, 'aria-roledescription': 'map'}, base, span, column, row, cell, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
     const s = {name, base, row, column, cell, span, box, drawn: 0, key: '', geometry: null};
     const where = event => {
       const {x, y} = place(event, box);
@@ -35,16 +36,13 @@ export function create(go, tip) {
     base.addEventListener('pointerup', () => { dragging = false; });
     base.addEventListener('pointermove', event => {
       if (!s.run) return;
-      const at = where(event);
-      if (dragging) return go({...at, side: name});
-      const run = s.run, id = run.drawn(at.step, at.position), value = s.quantity.of(run, at.step, at.position);
-      tip.show(event, [
-        `step ${at.step}, position ${at.position}`,
-        `${run.masked(at.step, at.position) ? run.at('committed', at.step, at.position) ? 'committed now' : 'masked, drawn' : `committed at step ${run.commitStep[at.position]}`}: ${cut(visible(run.text(id)), 40)}`,
-        Number.isFinite(value) && run.masked(at.step, at.position) ? `${s.quantity.name} ${number(value)}` : null]);
+      if (dragging) go({...where(event), side: name});
     });
-    base.addEventListener('pointerleave', tip.hide);
-    base.addEventListener('contextmenu', event => { if (!s.run) return; event.preventDefault(); tip.hide(); go({...where(event), side: name, fork: true}); });
+    box.addEventListener('mousedown', event => event.preventDefault());   // the arrow keys go on moving through steps
+    const mark = ({step, position}) => ({key: `${step} ${position}`, side: name, step, position, box: () => boxIn(box, s.x.x(position), s.top + step * s.rowH, s.x.cell, s.rowH)});
+    card.explain(box, {at: event => s.run && mark(where(event)), here: () => s.run && mark(s.at), tell: at => explain.position(s.run, at.step, at.position, {quantity: s.quantity, offline}),
+      move: (dx, dy) => go({step: s.at.step + dy, position: s.at.position + dx, side: name})});
+    base.addEventListener('contextmenu', event => { if (!s.run) return; event.preventDefault(); go({...where(event), side: name, fork: true}); });
     return s;
   }
 
@@ -52,7 +50,7 @@ export function create(go, tip) {
     const quantity = QUANTITIES[view.metric], {colours} = view;
     const compact = width < 500;
     s.run = run;
-    s.quantity = quantity;
+    s.quantity = {...quantity, key: view.metric};
     s.top = 4;
     s.x = axis(run.length, width);
     s.rowH = clamp(Math.floor(240 / run.steps), 2, 20);
@@ -102,7 +100,7 @@ export function create(go, tip) {
       }
     }
     s.drawn = run.count;
-    s.box.setAttribute('aria-label', `${quantity.name} by step and position of run ${s.name.toUpperCase()}`);
+    s.box.setAttribute('aria-label', `${quantity.name} by step and position of run ${s.name.toUpperCase()}; arrow keys move in it`);
   }
 
   function axes(c, s, run, colours, compact) {
@@ -134,6 +132,7 @@ export function create(go, tip) {
   // Marks are elements that move: repainting a layer over the whole map at each step would take longer than all else.
   function cursor(s, view) {
     const {run, x, rowH, row, column, cell} = s, t = view.steps[s.name];
+    s.at = {step: Math.min(t, run.last), position: Math.min(view.position, run.length - 1)};
     const left = Math.round(x.x(0)), y = Math.round(s.top + t * rowH), h = Math.max(2, Math.round(rowH) - 1);
     const put = (node, x, y, w, h) => { node.style.transform = `translate(${x}px, ${y}px)`; node.style.width = `${w}px`; node.style.height = `${h}px`; };
     put(row, left - 1, y - 1, Math.round(x.cell * run.length) + 2, h + 2);
@@ -147,7 +146,7 @@ export function create(go, tip) {
   function update(view) {
     const shown = [['a', view.a], ['b', view.b]].filter(([, run]) => run && run.count);
     if (view.changed) {
-      element.replaceChildren(...shown.map(([name]) => sides[name].box));
+      arrange(element, shown.map(([name]) => sides[name].box));
       element.classList.toggle('two', shown.length > 1);
       select.value = view.metric;
       const quantity = QUANTITIES[view.metric], top = Math.max(...shown.map(([, run]) => quantity.top(run)));

@@ -1,8 +1,9 @@
 // Steps as lanes under a playhead: log Z, commits, where the confidences disagree, draws that were not accepted.
 
-import {el, icon, prepare, alpha, diamond, number} from '../draw.js';
+import {el, icon, prepare, boxIn, alpha, diamond, number} from '../draw.js';
+import * as explain from '../explain.js';
 
-export function create(go, tip) {
+export function create(go, card) {
   const canvas = el('canvas', {class: 'ds-lanes', 'aria-hidden': 'true'});
   const range = el('input', {type: 'range', min: 0, max: 0, value: 0, class: 'ds-range', 'aria-label': 'Denoising step'});
   const track = el('div', {class: 'ds-track'}, canvas, range);
@@ -16,15 +17,9 @@ export function create(go, tip) {
   range.addEventListener('input', () => go({step: +range.value}));
   const THUMB = 11, height = 46;
   let now = null;
-  track.addEventListener('pointermove', event => {
-    if (!now || event.pointerType === 'touch') return;
-    const {run, other, side} = now, box = track.getBoundingClientRect(), t = Math.min(Math.floor((event.clientX - box.left) / box.width * run.steps), run.last);
-    const name = which => other ? ` of ${which}` : '';
-    tip.show(event, [`step ${t}`, `log Z${name(side.toUpperCase())} ${number(run.at('log_partition', t))} nats`,
-      other && t < other.count ? `log Z${name(side === 'a' ? 'B' : 'A')} ${number(other.at('log_partition', t))} nats` : null,
-      `${run.commits(t)} committed`, run.disagrees(t) ? 'Mf and Mar choose differently' : null, run.drawnAccepted[t] ? null : 'the draw is not accepted']);
-  });
-  track.addEventListener('pointerleave', tip.hide);
+  const mark = t => ({key: `${t}`, t, element: range, box: () => boxIn(track, t * track.clientWidth / now.run.steps, 0, track.clientWidth / now.run.steps, height)});
+  const under = event => { const box = track.getBoundingClientRect(); return Math.max(0, Math.min(Math.floor((event.clientX - box.left) / box.width * now.run.steps), now.run.last)); };
+  card.explain(track, {at: event => now && mark(under(event)), here: () => now && mark(now.step), tell: ({t}) => explain.step(now.run, t, now)});
 
   function draw({run, other, colours, ticks}) {
     const width = track.clientWidth, cell = width / run.steps;

@@ -1,6 +1,7 @@
 // The canvas as text: what stands, what was committed just now, what the joint draw has where it is still masked.
 
-import {el, visible, cut} from '../draw.js';
+import {el, arrange, visible, cut} from '../draw.js';
+import * as explain from '../explain.js';
 import {knowsTokens} from './phases.js';
 
 const LONGEST = 24;
@@ -11,9 +12,9 @@ function differences(run, other) {
   return Object.keys(words).filter(name => run.config[name] !== other.config[name]).map(name => words[name](run.config[name])).join(', ');
 }
 
-export function create(go, point) {
+export function create(go, card, offline, point) {
   const element = el('div', {class: 'ds-texts'});
-  const sides = {};
+  const sides = {}, shown = {};
 
   function side(name) {
     if (sides[name]) return sides[name];
@@ -33,6 +34,8 @@ export function create(go, point) {
       event.preventDefault();
       go({position: +chip.dataset.i, side: name, fork: true});
     });
+    const mark = chip => chip && {key: chip.dataset.i, i: +chip.dataset.i, side: name, element: chip, box: () => chip.getBoundingClientRect()};
+    card.explain(grid, {at: event => mark(event.target.closest('[data-i]')), tell: ({i}) => shown[name] && i < shown[name].run.length ? explain.position(shown[name].run, shown[name].step, i, {offline, hidden: shown[name].hidden}) : null});
     return sides[name] = {name, grid, text, verdict, note, box, badge, chips: []};
   }
 
@@ -44,6 +47,7 @@ export function create(go, point) {
       s.chips.push(chip);
       s.grid.append(chip);
     }
+    shown[s.name] = {run, step: view.steps[s.name], hidden: !knowsTokens(view.phase)};
     s.grid.classList.toggle('few', run.length <= 16);
     s.note.textContent = view.compare ? differences(run, s.name === 'a' ? view.b : view.a) : '';
     const t = view.steps[s.name], rows = {canvas: run.row('canvas', t), drawn: run.row('drawn', t), committed: run.row('committed', t)};
@@ -52,19 +56,18 @@ export function create(go, point) {
       const state = masked ? rows.committed[i] && (view.phase === null || view.phase === 'commit') ? 'now' : 'masked' : 'fixed';
       const other = beside && beside.count && i < beside.length ? beside.text(beside.drawn(view.steps[s.name === 'a' ? 'b' : 'a'], i)) : null;
       const text = run.text(id), hidden = masked && !knowsTokens(view.phase);
-      const shown = hidden ? '▨' : run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
+      const word = hidden ? '▨' : run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
       const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : ''}|${hidden}|${span && span.start <= i && i < span.stop}`;
-      if (chip.shown !== shown || chip.flags !== flags) {
-        chip.shown = shown;
+      if (chip.shown !== word || chip.flags !== flags) {
+        chip.shown = word;
         chip.flags = flags;
-        chip.textContent = shown;
+        chip.textContent = word;
         chip.dataset.state = state;
         chip.classList.toggle('inside', Boolean(span && span.start <= i && i < span.stop));
         for (const name of ['rival', 'differs', 'special', 'here']) chip.classList.toggle(name, flags.split('|').includes(name));
         chip.tabIndex = i === position ? 0 : -1;
         chip.setAttribute('aria-selected', i === position);
         chip.classList.toggle('break', text.includes('\n'));
-        chip.title = `position ${i}, ${state === 'fixed' ? `committed at step ${run.commitStep[i]}` : state === 'now' ? 'committed now' : 'masked; this is the draw'}`;
       }
     }
     s.text.textContent = visible(run.drawnTexts[t]) || '(nothing)';
@@ -76,9 +79,9 @@ export function create(go, point) {
   }
 
   function update(view) {
-    const shown = [['a', view.a], ['b', view.b]].filter(([, run]) => run && run.count);
-    if (view.changed) element.replaceChildren(...shown.map(([name]) => side(name).box));
-    for (const [name, run] of shown) fill(side(name), run, view);
+    const there = [['a', view.a], ['b', view.b]].filter(([, run]) => run && run.count);
+    if (view.changed) arrange(element, there.map(([name]) => side(name).box));
+    for (const [name, run] of there) fill(side(name), run, view);
   }
   function rows({run, step}) {
     const state = i => run.masked(step, i) ? run.at('committed', step, i) ? 'committed now' : 'masked' : 'committed';

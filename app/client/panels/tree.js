@@ -1,12 +1,13 @@
 // The midpoint tree as an icicle over the same positions: a row is a level, a segment the span whose midpoint was drawn.
 
-import {el, prepare, place, hatch, axis, alpha, shade, number, probability} from '../draw.js';
+import {el, prepare, place, boxIn, hatch, axis, alpha, shade, clamp} from '../draw.js';
+import * as explain from '../explain.js';
 import {spanOf, spansOf} from '../run.js';
 import {levelOf} from './phases.js';
 
-export function create(go, tip) {
+export function create(go, card) {
   const canvas = el('canvas', {class: 'ds-layer'});
-  const plot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Midpoint tree'}, canvas);
+  const plot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'tree of spans', 'aria-label': 'Midpoint tree; arrow keys move in it'}, canvas);
   const note = el('p', {class: 'ds-note', hidden: true});
   const element = el('div', {}, plot, note);
   // A slider over the levels goes through the same phases of the step as the keys do: before any draw, a level after the other, the whole step.
@@ -24,22 +25,23 @@ export function create(go, tip) {
     return null;
   };
   canvas.addEventListener('click', event => { const found = find(event); if (found) go({node: found.m, position: Math.min(found.m, now.length - 1)}); });
-  canvas.addEventListener('pointermove', event => {
-    const found = find(event);
-    if (!found) return tip.hide();
-    const {run, step} = now;
-    tip.show(event, [found.m === now.length ? 'the end, given the start' : `boundary ${found.m}, given ${found.start} and ${found.stop}`,
-      `state ${run.at('path', step, found.m)} drawn with probability ${probability(Math.exp(run.at('midpoint_log_probability', step, found.m)))}`,
-      `entropy ${number(run.at('midpoint_entropy', step, found.m))} nats`]);
-  });
-  canvas.addEventListener('pointerleave', tip.hide);
+  plot.addEventListener('mousedown', event => event.preventDefault());   // the arrow keys go on moving through steps
+  const mark = m => { const {start, stop, level} = spanOf(m, now.length); return {key: `${m}`, m, box: () => boxIn(plot, x.x(start), 2 + level * rowH, x.cell * (stop - start), rowH)}; };
+  const chosen = () => now.node ?? clamp(now.position, 1, now.length);
+  // To the neighbour on a level, to the span that this one is half of, or into its first half.
+  function move(dx, dy) {
+    const {start, stop, level} = spanOf(chosen(), now.length), on = Array.from({length: now.length}, (_, k) => k + 1).filter(m => spanOf(m, now.length).level === level + dy);
+    const m = dy ? on.find(m => { const span = spanOf(m, now.length); return dy < 0 ? span.start <= start && stop <= span.stop : span.start >= start; }) : on[on.indexOf(chosen()) + dx];
+    if (m) go({node: m, position: Math.min(m, now.length - 1)});
+  }
+  card.explain(plot, {at: event => { const found = find(event); return found && mark(found.m); }, here: () => now && mark(chosen()), tell: ({m}) => now && m <= now.length ? explain.midpoint(now.run, now.step, m) : null, move});
 
   function update({run, step, colours, node, position, widths, phase}) {
     const length = run.length, width = widths.left, spans = spansOf(length);
     const has = !Number.isNaN(run.at('midpoint_entropy', step, length));
     plot.hidden = !has;
     note.hidden = has;
-    now = has ? {run, step, length} : null;
+    now = has ? {run, step, length, node, position} : null;
     slider.hidden = drawnLevels.hidden = !has;
     if (!has) {
       note.textContent = `The sampler “${run.config.sampler}” draws no midpoints. Choose midpoint or tree to see them.`;

@@ -1,6 +1,7 @@
 // The automaton unrolled over the boundaries: posterior of each state, what is live, and the path of the draw.
 
-import {el, prepare, place, axis, alpha, clamp, rgb, hatch, probability} from '../draw.js';
+import {el, prepare, place, boxIn, axis, alpha, clamp, rgb, hatch} from '../draw.js';
+import * as explain from '../explain.js';
 import {spanOf, unpack} from '../run.js';
 
 const MOST_ROWS = 200;
@@ -8,7 +9,7 @@ const MOST_ROWS = 200;
 const MODES = [['posterior', 'Posterior'], ['live', 'Live'], ['forward', 'Forward'], ['backward', 'Backward']];
 const WHAT = {posterior: 'tint: live · blue: posterior · line: the draw', live: 'states that some accepted completion passes', forward: 'blue: what the start reaches · hatched: what only reaches acceptance', backward: 'blue: what reaches acceptance · hatched: what only the start reaches'};
 
-export function create(go, tip, server) {
+export function create(go, card, server) {
   let mode = 'posterior', fronts = null, wanted = null;
   const what = el('span', {class: 'ds-note', text: WHAT.posterior}), choose = el('select', {class: 'ds-select', 'aria-label': 'What the trellis shows'}, ...MODES.map(([value, text]) => el('option', {value, text})));
   choose.addEventListener('change', () => { mode = choose.value; what.textContent = WHAT[mode]; go({redraw: true}); });
@@ -27,10 +28,10 @@ export function create(go, tip, server) {
   }
 
   const canvas = el('canvas', {class: 'ds-layer'}), image = document.createElement('canvas');
-  const plot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Trellis of states by boundary'}, canvas);
+  const plot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Trellis of states by boundary; arrow keys move in it'}, canvas);
   const note = el('p', {class: 'ds-note'});
   const element = el('div', {}, plot, note);
-  let x, rowH, rows, now;
+  let x, rowH, rows, now, last = false;   // the last boundary is behind the last position
   const top = 4;
 
   const find = event => {
@@ -42,15 +43,19 @@ export function create(go, tip, server) {
     const found = find(event);
     if (found) go({state: found.state, position: Math.min(found.boundary, now.run.length - 1)});
   });
-  canvas.addEventListener('pointermove', event => {
-    const found = find(event);
-    if (!found) return tip.hide();
-    const {run, detail} = now, known = detail.statesAt(found.boundary).find(([q]) => q === found.state);
-    const live = detail.isLive(found.boundary, found.state);
-    tip.show(event, [`state ${found.state === run.head.end ? 'end' : found.state} at boundary ${found.boundary}`,
-      known ? `posterior ${probability(known[1])}` : live ? 'live; not among the states listed here' : 'not live: no accepted completion passes here']);
-  });
-  canvas.addEventListener('pointerleave', tip.hide);
+  plot.addEventListener('mousedown', event => event.preventDefault());   // the arrow keys go on moving through steps
+  const mark = ({boundary, state}) => ({key: `${boundary} ${state}`, boundary, state, box: () => boxIn(plot, x.x(boundary) - x.cell / 2, top + rows.indexOf(state) * rowH, x.cell, rowH)});
+  // The keyboard stands on the chosen state, else on the draw's.
+  function chosen() {
+    const boundary = now.position + (last && now.position === now.run.length - 1), state = now.state ?? now.run.at('path', now.step, boundary);
+    return {boundary, state: rows.includes(state) ? state : rows[0]};
+  }
+  function move(dx, dy) {
+    const {boundary, state} = chosen(), to = clamp(boundary + dx, 0, now.run.length);
+    last = to === now.run.length;
+    go(dy ? {state: rows[clamp(rows.indexOf(state) + dy, 0, rows.length - 1)]} : {position: Math.min(to, now.run.length - 1)});
+  }
+  card.explain(plot, {at: event => { const found = find(event); return found && mark(found); }, here: () => now && mark(chosen()), tell: ({boundary, state}) => now && rows.includes(state) ? explain.state(now.run, now.step, boundary, state) : null, move});
 
   function rowsOf(run, detail) {
     const seen = fronts && fronts.key === `${run.id} ${now.step}` && (mode === 'forward' || mode === 'backward');
@@ -74,7 +79,7 @@ export function create(go, tip, server) {
       return;
     }
     element.classList.remove('waiting');
-    now = {run, step, detail};
+    now = {run, step, detail, position, state};
     rows = rowsOf(run, detail);
     const width = widths.left, length = run.length, n = rows.length;
     x = axis(length, width);

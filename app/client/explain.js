@@ -1,0 +1,176 @@
+// What the explain card says of a thing, from what is in the browser already: the packed run, and the detail that has been fetched.
+// Nothing here claims what was not computed: what is unknown says so.
+
+import {number, probability, visible, cut} from './draw.js';
+import {spanOf} from './run.js';
+import * as find from './steps.js';
+
+const AWAITED = 'The distributions of this step are not here yet.';
+const named = (run, q) => q === run.head.end ? 'end' : `${q}`;
+const token = (run, id, room = 40) => cut(visible(run.text(id)), room) || '∅';
+const several = (n, one, many = `${one}s`) => `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
+const lost = (run, t) => run.at('log_partition', t) === -Infinity;
+const nats = x => number(Math.abs(x) < 1e-9 ? 0 : x);   // what rounding leaves of 0
+// Where the run lost its way, as a place to go.
+const loss = run => { const at = find.hopeless(run); return at ? [{text: `step ${at.step}, which lost it`, go: at}] : []; };
+
+// The source that can be written next at a state, piece by piece.
+function written(run, state) {
+  const spans = state >= 0 ? run.head.origins[run.origin[state]] : [];
+  return spans.filter(([a, b]) => b > a).map(([a, b]) => cut(run.sourceText(a, b), 32));
+}
+function from(run, state) {
+  const pieces = [...new Set(written(run, state))], shown = pieces.slice(0, 4);
+  if (!pieces.length) return state === run.head.end ? ['nothing: the text has ended'] : ['nothing: only the end may follow'];
+  return [...shown.flatMap((text, k) => [k ? ' or ' : '', {code: text}]), ...(pieces.length > shown.length ? [` or ${pieces.length - shown.length} more`] : [])];
+}
+
+// A position at a step, with the quantity that a map colours it by.
+export function position(run, t, i, {quantity = null, offline = false, hidden = false} = {}) {
+  const masked = run.masked(t, i), now = run.at('committed', t, i) === 1, commit = run.commitStep[i], id = run.drawn(t, i);
+  const stands = masked ? now ? 'committed by this step' : 'masked, drawn' : commit < 0 ? 'pinned' : `committed at step ${commit}`;
+  const confidence = (of, tone, name) => { const x = run.at(`confidence_${of}`, t, i); return {name, text: x === -Infinity ? 'later block' : number(x), tone}; };
+  const other = quantity && !['mar', 'mf', 'commit'].includes(quantity.key) && masked ? [{name: quantity.name, text: number(quantity.of(run, t, i)), unit: quantity.unit}] : [];
+  return {
+    what: `Position ${i} at step ${t}: ${stands}`,
+    value: [hidden && masked ? {text: '▨', unit: 'not drawn yet in this phase'} : {text: token(run, id), tone: run.isSpecial(id) ? 'token special' : 'token'}, ...other, ...(masked ? [confidence('mar', 'q', 'Mar'), confidence('mf', 'p', 'Mf'), ...(quantity?.key === 'kl' ? [] : [{name: 'KL(q‖p)', text: nats(run.at('kl', t, i)), unit: 'nats'}])] : [])],
+    why: whyPosition(run, t, i, masked),
+    change: changePosition(run, t, i, masked),
+    jumps: [...(masked || commit < 0 ? [] : [{text: `step ${commit}, which committed it`, go: {step: commit, position: i}}]), ...(masked && commit > t ? [{text: `step ${commit}, which commits it`, go: {step: commit, position: i}}] : []), {text: `step ${t}, position ${i}`, go: {step: t, position: i}},
+      ...(run.at('path', t, i) >= 0 && run.config.kind !== null ? [{text: `state ${named(run, run.at('path', t, i))}`, go: {step: t, position: i, state: run.at('path', t, i)}}] : []), ...(lost(run, t) ? loss(run) : []), ...(offline ? [] : [{text: 'fork here', go: {step: t, position: i, fork: true}}])],
+  };
+}
+
+function whyPosition(run, t, i, masked) {
+  const {config} = run, detail = run.detail(t), here = run.at('path', t, i), next = run.at('path', t, i + 1), forbidden = run.at('forbidden_mass', t, i), lines = [];
+  if (config.kind === null) return ['There is no constraint: the model alone decides.'];
+  if (lost(run, t)) return ['Nothing that the constraint accepts agrees with what is committed: no state is live.'];
+  if (here >= 0) lines.push([`State ${named(run, here)}${next >= 0 ? ` → ${named(run, next)}` : ''}, where the source writes `, ...from(run, here)]);
+  else lines.push('The draw has left the constraint before this position.');
+  if (next < 0 && here >= 0) lines.push('Here the draw leaves the constraint.');
+  if (!masked) return lines;
+  if (run.at('forced', t, i)) lines.push('Forced: a single token is allowed here.');
+  else if (detail) lines.push(`${several(detail.allowed(i), 'token')} of ${run.head.vocab.toLocaleString('en')} are allowed here.`);
+  if (forbidden > 2e-6) lines.push(`Forbidden here: ${probability(forbidden)} of the model’s mass.`);
+  if (run.rival(t, i)) lines.push(`${config.confidence === 'mar' ? 'Mf' : 'Mar'} would commit it now.`);
+  return lines;
+}
+
+function changePosition(run, t, i, masked) {
+  const {config} = run, here = run.at('path', t, i);
+  if (!masked) return run.commitStep[i] < 0 ? ['Another pin: what is pinned stands from the first step on.'] : ['Committed tokens stay. A fork can un-commit it at a later step, or pin another before this one.'];
+  if (config.kind !== null && lost(run, t)) return ['Other commits: a fork before the step that lost it.'];
+  if (config.kind !== null && run.at('forced', t, i)) {
+    const near = neighbours(run, t, i), loosen = here >= 0 ? ['Loosen ', ...from(run, here)] : ['Loosen the constraint'];
+    return [[...loosen, near.length ? `, or take back what is committed at ${near.join(' and ')}: this step allows nothing else.` : `, or another length: this step allows nothing else.`]];
+  }
+  const decides = `${config.confidence === 'mar' ? 'Mar' : 'Mf'} decides which is next`;
+  if (config.remasking === 'random' || config.remasking === 'origin') return [`The confidences are random numbers under “${config.remasking.replace('_', ' ')}”: another seed.`];
+  return [`The token: a pin, a ban, another seed or temperature. Mar and Mf: commits elsewhere; ${decides}.`];
+}
+// The nearest committed positions on both sides.
+function neighbours(run, t, i) {
+  const seek = by => { for (let j = i + by; j >= 0 && j < run.length; j += by) if (!run.masked(t, j)) return [j]; return []; };
+  return [...seek(-1), ...seek(1)];
+}
+
+// A token at a position, as the inspector lists it.
+export function candidate(run, t, i, {id, q, p}, {offline = false} = {}) {
+  const drawn = run.drawn(t, i) === id, dead = lost(run, t), here = run.at('path', t, i), change = q > 0 ? Math.log(q / p) : NaN;
+  return {
+    what: `Token ${id} at position ${i}${drawn ? ': drawn' : ''}`,
+    value: [{text: token(run, id), tone: run.isSpecial(id) ? 'token special' : 'token'}, {name: 'q', text: probability(q), tone: 'q'}, {name: 'p', text: probability(p), tone: 'p'}],
+    why: run.config.kind === null ? ['There is no constraint: q is p.'] : !run.masked(t, i) ? ['It is committed here.'] : dead ? ['Nothing is accepted any more, so q is 0 everywhere.']
+      : q > 0 ? [`Allowed: the constraint multiplies its probability by ${number(q / p)} (${change < 0 ? '' : '+'}${number(change)} nats), as that of every token of its class.`]
+        : ['Forbidden: on no way from the start to acceptance, with what is committed, can it stand here.'],
+    change: q > 0 || dead || run.config.kind === null ? ['Another answer of the model (prompt, commits), or a ban.'] : here >= 0 ? [['Loosen what can be written here: ', ...from(run, here), '; or un-commit what rules it out.']] : ['A looser constraint.'],
+    jumps: offline ? [] : [{text: 'fork here', go: {step: t, position: i, fork: true}}],
+  };
+}
+
+// A state at a boundary.
+export function state(run, t, b, q) {
+  const detail = run.detail(t), listed = detail?.statesAt(b) ?? [], found = listed.find(([state]) => state === q), live = detail?.isLive(b, q), drawn = run.at('path', t, b) === q;
+  const flags = [q === run.head.start && 'start', run.accepting[q] && q !== run.head.end && 'accepting', drawn && 'the draw is here'].filter(Boolean);
+  const posterior = !detail ? [] : found ? [{name: 'posterior', text: probability(found[1]), tone: 'q'}] : live ? [{name: 'posterior', text: `≤ ${probability(listed.at(-1)?.[1] ?? 0)}`, unit: `(not among the ${listed.length} recorded)`, tone: 'q'}] : [{name: 'posterior', text: '0', unit: '(not live)'}];
+  const why = q === run.head.end ? ['The text has ended: only EOS follows.'] : [['The source writes ', ...from(run, q), ' next.']];
+  if (!detail) why.push(AWAITED);
+  else why.push(lost(run, t) ? 'No state is live: nothing accepted agrees with what is committed.' : live ? 'Live: some accepted completion passes here.' : 'Not live: no accepted completion passes here.');
+  return {
+    what: `State ${named(run, q)} at boundary ${b}${flags.length ? ` (${flags.join(', ')})` : ''}`, value: posterior, why,
+    change: !detail ? [] : live ? ['Commits and pins that need other states, or another answer of the model.'] : lost(run, t) ? ['Other commits: a fork before the step that lost it.'] : ['Un-commit what leads elsewhere, another length, or a looser constraint.'],
+    jumps: [{text: `position ${Math.min(b, run.length - 1)}`, go: {step: t, position: Math.min(b, run.length - 1)}}, {text: `state ${named(run, q)} in the automaton`, go: {position: Math.min(b, run.length - 1), state: q}}, ...(lost(run, t) ? loss(run) : [])],
+  };
+}
+
+// States that a picture draws as one.
+export function gathered(run, t, b, {title, span, live, mass, origins, jumps}) {
+  const detail = run.detail(t), pieces = span ? [cut(run.sourceText(...span), 60)] : [...new Set(origins.flatMap(n => run.head.origins[n]).map(([x, y]) => run.sourceText(x, y)))].slice(0, 4).map(text => cut(text, 32));
+  return {
+    what: title, value: detail ? [{text: live.toLocaleString('en'), unit: `live at boundary ${b}`}, {name: 'posterior', text: probability(mass), tone: 'q'}] : [],
+    why: [...(pieces.length ? [['They come from ', ...pieces.flatMap((code, k) => [k ? ', ' : '', {code}])]] : []), ...(detail ? [] : [AWAITED])],
+    change: detail ? [live ? 'Commits and pins that need other states, or another answer of the model.' : 'Un-commit what leads elsewhere, another length, or a looser constraint.'] : [], jumps,
+  };
+}
+
+// An edge, or all that join two boxes. `inside` and `target` say which states are at its ends.
+export function edge(run, t, {from: a, to: b, read, counted, inside, target, state, jumps}) {
+  const path = run.row('path', t), detail = run.detail(t), all = Array.from({length: run.length}, (_, i) => i), taken = all.filter(i => path[i] >= 0 && path[i + 1] >= 0 && inside(path[i]) && target(path[i + 1]));
+  const some = (at, test) => { let found = false; detail.eachLive(at, q => { found ||= test(q); }); return found; }, open = detail ? all.filter(i => some(i, inside) && some(i + 1, target)) : [];
+  return {
+    what: `Edge from ${a} to ${b}`, value: [{text: read || '–', unit: counted ? 'token classes' : 'may be read', tone: 'token'}],
+    why: [taken.length ? `The draw takes it at position${taken.length > 1 ? 's' : ''} ${list(taken)}: ${taken.slice(0, 4).map(i => token(run, run.drawn(t, i), 16)).join(' ')}${taken.length > 4 ? ' …' : ''}` : 'The draw of this step does not take it.', ...(state === null ? [] : [['At its beginning the source writes ', ...from(run, state), '.']]), ...(detail ? [] : [AWAITED])],
+    change: !detail ? [] : open.length ? [`Both its ends are live around position${open.length > 1 ? 's' : ''} ${list(open)}: a pin or another seed there.`] : ['At no position are both its ends live: un-commit what leads elsewhere, or another length.'],
+    jumps: [...(taken.length ? [{text: `position ${taken[0]}`, go: {step: t, position: taken[0]}}] : []), ...jumps],
+  };
+}
+// Numbers in a few characters, neighbours as a range.
+function list(numbers, most = 5) {
+  const runs = [];
+  for (const n of numbers) if (runs.length && n === runs.at(-1)[1] + 1) runs.at(-1)[1] = n; else runs.push([n, n]);
+  return runs.slice(0, most).map(([x, y]) => x === y ? `${x}` : `${x}–${y}`).join(', ') + (runs.length > most ? ' …' : '');
+}
+
+// A midpoint of the tree of draws.
+export function midpoint(run, t, m) {
+  const {start, stop, level} = spanOf(m, run.length), end = m === run.length, path = b => named(run, run.at('path', t, b)), entropy = run.at('midpoint_entropy', t, m), detail = run.detail(t);
+  const rivals = detail ? detail.midpoint(m).filter(([q, p]) => q !== run.at('path', t, m) && p > 0).slice(0, 3).map(([q, p]) => `${named(run, q)} (${probability(p)})`) : [];
+  return {
+    what: end ? `Boundary ${m}, the end of the draw` : `Boundary ${m}, midpoint of ${start}–${stop}, level ${level}`,
+    value: [{text: `state ${path(m)}`, tone: 'token'}, {name: 'drawn with', text: probability(Math.exp(run.at('midpoint_log_probability', t, m))), tone: 'q'}, {name: 'entropy', text: nats(entropy), unit: 'nats'}],
+    why: [end ? `Drawn among the accepting states, given state ${path(0)} at 0.` : `Drawn given state ${path(start)} at ${start} and state ${path(stop)} at ${stop}, with all midpoints of its level at once.`, ...(rivals.length ? [`Else: ${rivals.join(', ')}.`] : detail ? [] : [AWAITED])],
+    change: [entropy > 1e-6 ? 'Another seed, or other states at the ends of its span.' : `A single state fits here: ${end ? 'another length or constraint' : 'other states at the ends of its span'}.`],
+    jumps: [{text: `position ${Math.min(m, run.length - 1)}`, go: {step: t, position: Math.min(m, run.length - 1)}}, ...(end ? [] : [start, stop].filter(b => b > 0).map(b => ({text: `boundary ${b}`, go: {step: t, node: b, position: Math.min(b, run.length - 1)}})))],
+  };
+}
+
+// Over a nondeterministic automaton Z counts a text once for each of its paths, and may pass 1.
+const accepted = z => z > 1e-6 ? 'Z counts each accepted text once for each of its paths.' : `A draw of the model alone would be accepted with probability ${probability(Math.exp(z))}.`;
+
+// A step, as the lanes show it.
+export function step(run, t, {other = null, side = 'a', ticks = null} = {}) {
+  const z = r => number(r.at('log_partition', t)), kl = run.row('kl', t), taken = [], all = [];
+  for (let i = 0; i < run.length; i++) { if (run.at('committed', t, i)) taken.push(i); if (kl[i] < Infinity) all.push(i); }
+  const most = all.reduce((best, i) => kl[i] > kl[best] ? i : best, all[0]), of = name => other ? ` of ${name}` : '';
+  return {
+    what: `Step ${t} of 0 to ${run.steps - 1}${ticks?.has(t) ? ': a breakpoint hits' : ''}`,
+    value: [{name: `log Z${of(side.toUpperCase())}`, text: z(run), unit: 'nats', tone: 'q'}, ...(other && t < other.count ? [{name: `log Z${of(side === 'a' ? 'B' : 'A')}`, text: z(other), unit: 'nats'}] : []), {text: `${taken.length}`, unit: 'committed'}],
+    why: [lost(run, t) ? 'Z is 0: nothing accepted is left.' : accepted(run.at('log_partition', t)),
+      ...(most === undefined || lost(run, t) || !(kl[most] > 1e-9) ? [] : [`The constraint moves position ${most} most: KL ${number(kl[most])} nats.`]), ...(run.disagrees(t) ? ['Mf and Mar choose differently here.'] : []), ...(run.config.kind !== null && !run.drawnAccepted[t] ? ['The draw of this step is not accepted.'] : [])],
+    change: [lost(run, t) ? 'Other commits before it.' : 'Its commits, its pins, and what the model answers to them.'],
+    jumps: [{text: `step ${t}`, go: {step: t}}, ...taken.slice(0, 3).map(i => ({text: `position ${i}, committed here`, go: {step: t, position: i}})), ...(lost(run, t) ? loss(run) : [])],
+  };
+}
+
+// One place of two runs.
+export function difference(a, b, t, i) {
+  const side = (run, name) => t < run.count ? `${name} ${run.at('committed', t, i) ? 'commits' : run.masked(t, i) ? 'draws' : 'has'}` : null;
+  const value = [[a, 'A', 'p'], [b, 'B', 'q']].filter(([run]) => t < run.count).map(([run, name, tone]) => ({name: side(run, name), text: token(run, run.drawn(t, i), 24), tone: `token ${tone}`}));
+  const numbers = [[a, 'A'], [b, 'B']].filter(([run]) => t < run.count && run.masked(t, i)).map(([run, name]) => `${name}: Mar ${number(run.at('confidence_mar', t, i))}, Mf ${number(run.at('confidence_mf', t, i))}`);
+  const when = run => run.commitStep[i] < 0 ? 'never or pinned' : `at step ${run.commitStep[i]}`;
+  return {
+    what: `Step ${t}, position ${i} in both runs`, value, why: [...numbers, `Committed ${when(a)} in A, ${when(b)} in B.`],
+    change: ['What the runs were asked for differently, listed above; and the noise where the seeds differ.'],
+    jumps: [{text: 'this place in A', go: {step: t, position: i, side: 'a'}}, {text: 'in B', go: {step: t, position: i, side: 'b'}}],
+  };
+}
