@@ -81,6 +81,7 @@ def fork(trace: Trace, step: int, edits: Sequence[Edit] = (), *, reuse: bool = F
     urgent: dict[int, bool] = {}
     for edit in edits:
         header, canvas = _edited(header, canvas, edit, urgent)
+    preparation.check(header.config)
     header = dataclasses.replace(header, branches=(*header.branches, Branch(trace.fingerprint, step, tuple(edits))))
     if step == 0:
         header = dataclasses.replace(header, config=dataclasses.replace(header.config, pins=_placed(header, canvas)))
@@ -96,8 +97,10 @@ def resume(trace: Trace) -> Fork:
 
     Raises:
         ForkError: the run has all its steps.
+        ConfigError: a setting of the file is refused.
     """
     step, header = len(trace.steps), trace.header
+    preparation.check(header.config)
     if trace.finished:
         raise ForkError(f"This run has all its {step} steps.", "Fork it at one of them.")
     canvas = canvas_before(trace, step)
@@ -210,9 +213,7 @@ def _set(config: Config, edit: Edit) -> Config:
         value = float(value)
     if old is not None and value is not None and type(value) is not type(old):
         raise ForkError(f"The {name} can't be {value!r}.", f"It is {old!r} now; give one of that kind.")
-    config = dataclasses.replace(config, **{name: value})
-    preparation.check(config)
-    return config
+    return dataclasses.replace(config, **{name: value})
 
 
 def _constrained(header: Header, edit: Edit) -> Header:

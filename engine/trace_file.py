@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import struct
 import zlib
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -29,9 +30,10 @@ try:
 except ImportError:  # no POSIX system: there two writers of one file are not told apart
     fcntl = None  # type: ignore[assignment]
 
+from engine import trace_fields
 from engine.errors import TraceError
 from engine.token_automaton import TokenAutomaton
-from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Branch, Config, Edit, Header, StepRecord, Trace
+from engine.trace import Branch, Config, Edit, Header, StepRecord, Trace
 from engine.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -41,49 +43,6 @@ VERSION = 2
 MAGIC = b"denoiscope trace\n"
 MAX_CHUNK_BYTES = 1 << 30
 """Largest body that is read, compressed or not: what an uploaded file may make the reader allocate."""
-
-_AXES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "canvas": ("<i4", ("length",)),
-    "drawn": ("<i4", ("length",)),
-    "path": ("<i4", ("boundaries",)),
-    "committed": ("|b1", ("length",)),
-    "committed_mf": ("|b1", ("length",)),
-    "committed_mar": ("|b1", ("length",)),
-    "confidence_mf": ("<f8", ("length",)),
-    "confidence_mar": ("<f8", ("length",)),
-    "log_partition": ("<f8", ()),
-    "log_partition_model": ("<f8", ()),
-    "log_class_mass": ("<f4", ("length", "classes")),
-    "log_lift": ("<f4", ("length", "classes")),
-    "top_ids": ("<i4", ("length", "two", "top")),
-    "top_log_mean_field": ("<f4", ("length", "two", "top")),
-    "top_log_posterior": ("<f4", ("length", "two", "top")),
-    "entropy_mean_field": ("<f4", ("length",)),
-    "entropy_posterior": ("<f4", ("length",)),
-    "kl": ("<f4", ("length",)),
-    "forbidden_mass": ("<f4", ("length",)),
-    "state_ids": ("<i4", ("boundaries", "top_states")),
-    "state_probability": ("<f4", ("boundaries", "top_states")),
-    "live": ("|u1", ("boundaries", "state_bytes")),
-    "midpoint_log_probability": ("<f4", ("boundaries",)),
-    "midpoint_entropy": ("<f4", ("boundaries",)),
-    "midpoint_ids": ("<i4", ("boundaries", "top_midpoints")),
-    "midpoint_probability": ("<f4", ("boundaries", "top_midpoints")),
-    "tries": ("<i4", ()),
-    "model_ms": ("<f8", ()),
-    "engine_ms": ("<f8", ()),
-    "log_mean_field": ("<f4", ("masked", "vocab")),
-    "filter_lifted": ("|b1", ()),
-    "log_partition_after": ("<f8", ()),
-    "log_paths": ("<f8", ()),
-    "paths_kept": ("<f8", ()),
-    "inverse_paths": ("<f8", ()),
-    "path_weighted": ("|b1", ()),
-}
-"""Field -> dtype on disk and axes; the one description that saving, loading and validation share."""
-
-_OPTIONAL = {f.name for f in fields(StepRecord) if f.default is not MISSING or f.default_factory is not MISSING}
-"""Fields that a step may lack: those that a version after the first brought, and the mean field."""
 
 
 class Writer:
@@ -226,24 +185,26 @@ def _read_chunk(stream: io.BytesIO) -> tuple[dict[str, Any], dict[str, np.ndarra
     if len(body) < size or zlib.crc32(body) != checksum:
         return None
     inflate = zlib.decompressobj()
-    raw = inflate.decompress(body, MAX_CHUNK_BYTES)
-    if inflate.unconsumed_tail:
-        raise TraceError(
-            f"A part of this trace unpacks to more than {MAX_CHUNK_BYTES >> 20} MiB.",
-            "Open a trace that Denoiscope wrote; this one is damaged or hostile.",
-        )
     try:
-        return _unpack(raw)
-    except (ValueError, KeyError, TypeError, struct.error) as error:
+        raw = inflate.decompress(body, MAX_CHUNK_BYTES)
+        if not inflate.unconsumed_tail:
+            return _unpack(raw)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, struct.error, zlib.error) as error:
         raise TraceError(
             f"A part of this trace has a valid checksum and no valid content ({error}).",
             "Open a trace that Denoiscope wrote.",
         ) from error
+    raise TraceError(
+        f"A part of this trace unpacks to more than {MAX_CHUNK_BYTES >> 20} MiB.",
+        "Open a trace that Denoiscope wrote; this one is damaged or hostile.",
+    )
 
 
 def _unpack(raw: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     (size,) = struct.unpack_from("<I", raw)
-    index = json.loads(raw[4 : 4 + size])
+    index = json.loads(raw[4 : 4 + size], parse_float=_finite, parse_constant=_finite)
+    if not isinstance(index["meta"], dict):
+        raise TypeError("its words have no names")
     offset = 4 + size
     arrays: dict[str, np.ndarray] = {}
     for name, dtype_name, shape in index["arrays"]:
@@ -254,6 +215,13 @@ def _unpack(raw: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays[name] = np.frombuffer(raw, dtype, count, offset).reshape(shape)
         offset += count * dtype.itemsize
     return index["meta"], arrays
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no number of JSON")
+    return value
 
 
 _AUTOMATON_ARRAYS = ("accepting", "token_class", "class_ptr", "class_source", "class_target")
@@ -284,20 +252,23 @@ def _header_body(header: Header) -> tuple[dict[str, Any], dict[str, np.ndarray]]
 
 def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Header:
     version = meta.get("version")
-    if not isinstance(version, int) or version > VERSION:
+    if not isinstance(version, int) or not 0 < version <= VERSION:
         raise TraceError(
             f"This trace is of version {version}, and this Denoiscope reads up to version {VERSION}.",
             "Update Denoiscope, or record the run again with this one.",
         )
     try:
-        ends = np.cumsum(np.maximum(arrays["token_lengths"], 0))
+        trace_fields.check_arrays(arrays)
+        ends = np.cumsum(np.maximum(arrays["token_lengths"], 0), dtype=np.int64)
         data = arrays["token_data"].tobytes()
+        if ends[-1:].sum() != len(data):
+            raise ValueError("its tokens are longer than what they write")
         tokens = tuple(
             None if length < 0 else data[end - length : end]
             for length, end in zip(arrays["token_lengths"].tolist(), ends.tolist(), strict=True)
         )
         first = _first_bytes(arrays, len(tokens))
-        vocabulary = Vocabulary(tokens, tuple(meta["eos_ids"]), int(meta["mask_id"]), first)
+        vocabulary = Vocabulary(tokens, tuple(map(int, meta["eos_ids"])), int(meta["mask_id"]), first)
         automaton = TokenAutomaton(
             start=int(meta["start"]),
             end=int(meta["end"]),
@@ -306,8 +277,8 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Header
         )
         branches = tuple(_branch(branch) for branch in meta.get("branches", ()))
         header = Header(_config(meta["config"]), meta["model"], vocabulary, automaton, arrays["prompt_ids"], branches)
-        _check_header(header)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        trace_fields.check_header(header)
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise TraceError(
             f"The header of this trace is not complete ({type(error).__name__}: {error}).",
             "Open a trace that Denoiscope wrote.",
@@ -329,14 +300,16 @@ def _first_bytes(arrays: Mapping[str, np.ndarray], size: int) -> tuple[tuple[int
     if "first_ids" not in arrays:
         return ()
     ids, lengths, data = arrays["first_ids"], arrays["first_lengths"], arrays["first_data"].tobytes()
-    if not _within(ids, size) or not _within(lengths, len(data) + 1):
+    if not trace_fields.within(ids, size) or not trace_fields.within(lengths, len(data) + 1):
         raise ValueError("its first bytes name tokens that are not there")
     ends = np.cumsum(lengths).tolist()
     pairs = zip(ids.tolist(), lengths.tolist(), ends, strict=True)
     return tuple((i, data[end - length : end]) for i, length, end in pairs)
 
 
-def _config(values: Mapping[str, Any]) -> Config:
+def _config(values: Any) -> Config:
+    if not isinstance(values, dict):
+        raise TypeError("it has no settings")
     known = {f.name for f in fields(Config)}
     values = {name: value for name, value in values.items() if name in known}
     source = values["source"]
@@ -344,6 +317,7 @@ def _config(values: Mapping[str, Any]) -> Config:
     for name in ("pins", "bans"):
         values[name] = tuple((int(i), int(v)) for i, v in values.get(name, ()))
     values["reading"] = tuple((str(name), value) for name, value in values.get("reading", ()))
+    trace_fields.check_config(values)
     return Config(**values)
 
 
@@ -359,68 +333,15 @@ def _branch(values: Mapping[str, Any]) -> Branch:
     return Branch(values["parent"], values["step"], edits)
 
 
-def _check_header(header: Header) -> None:
-    """Refuse tables whose indices point outside of each other: everything after this may index freely."""
-    automaton, config = header.automaton, header.config
-    states, classes = automaton.states, automaton.classes
-    sound = (
-        automaton.token_class.shape == (header.vocabulary.size,)
-        and _within(automaton.token_class, classes)
-        and _within(automaton.class_source, states)
-        and _within(automaton.class_target, states)
-        and automaton.class_source.shape == automaton.class_target.shape
-        and automaton.class_ptr[0] == 0
-        and automaton.class_ptr[-1] == automaton.class_source.size
-        and bool(np.all(np.diff(automaton.class_ptr) >= 0))
-        and 0 <= automaton.start < states
-        and -1 <= automaton.end < states
-        and len(automaton.state_spans) == states
-        and 0 < config.length <= 4096
-        and 0 < config.steps <= 4096
-        and all(0 <= i < config.length for i, _ in (*config.pins, *config.bans))
-        and all(0 <= v < header.vocabulary.size for _, v in config.bans)
-        and all(0 <= branch.step <= config.steps for branch in header.branches)
-    )
-    if not sound:
-        raise ValueError("its tables contradict each other")
-
-
-def _within(indices: np.ndarray, limit: int) -> bool:
-    return indices.size == 0 or bool(indices.min() >= 0 and indices.max() < limit)
-
-
 def _step_arrays(step: StepRecord) -> dict[str, np.ndarray]:
-    values = {name: getattr(step, name) for name in _AXES}
+    values = {name: getattr(step, name) for name in trace_fields.STEP}
     return {
-        name: np.asarray(value).astype(_AXES[name][0], copy=False)
+        name: np.asarray(value).astype(trace_fields.STEP[name][0], copy=False)
         for name, value in values.items()
         if value is not None
     }
 
 
 def _step(arrays: Mapping[str, np.ndarray], header: Header, number: int) -> StepRecord:
-    states = header.automaton.states
-    canvas = arrays.get("canvas", np.zeros(0, np.int32))
-    axes = {
-        "length": header.config.length,
-        "boundaries": header.config.length + 1,
-        "classes": header.automaton.classes,
-        "two": 2,
-        "top": TOP_TOKENS,
-        "top_states": min(states, TOP_STATES),
-        "top_midpoints": min(states, TOP_MIDPOINT_STATES),
-        "state_bytes": (states + 7) // 8,
-        "masked": int((canvas == header.vocabulary.mask_id).sum()),
-        "vocab": header.vocabulary.size,
-    }
-    for name, (dtype, names) in _AXES.items():
-        if name in _OPTIONAL and name not in arrays:
-            continue
-        expected = tuple(axes[axis] for axis in names)
-        found = arrays[name].shape if name in arrays else None
-        if found != expected or arrays[name].dtype != np.dtype(dtype):
-            raise TraceError(
-                f"Step {number} of this trace has {name} of shape {found}, not {expected}.",
-                "Open a trace that Denoiscope wrote with this version.",
-            )
-    return StepRecord(**{name: arrays[name] for name in _AXES if name in arrays})
+    trace_fields.check_step(arrays, header, number)
+    return StepRecord(**{name: arrays[name] for name in trace_fields.STEP if name in arrays})

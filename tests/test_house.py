@@ -109,6 +109,7 @@ ENGINE_LAYERS = (
     ("engine.constraints",),
     ("engine.token_automaton",),
     ("engine.trace",),
+    ("engine.trace_fields",),
     ("engine.trace_file",),
     ("engine.inference", "engine.remasking", "engine.models"),
     ("engine.stepping",),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import json
+import math
 import os
 import signal
 import struct
@@ -10,16 +13,20 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from engine import decode, token_automaton, trace_file
+from engine import debugger, decode, token_automaton, trace_fields, trace_file
 from engine.constraints import read
-from engine.errors import TraceError
+from engine.errors import ConfigError, TraceError
 from engine.trace import Branch, Config, Edit, Header, StepRecord, Trace
 from engine.trace_file import MAGIC, Writer
 from tests.fake import Fake, characters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 
@@ -107,6 +114,9 @@ def chunk(raw: bytes) -> bytes:
     [
         (b"", "not a trace"), (b"PK\x03\x04 a zip", "not a trace"), (MAGIC, "cut off"), (MAGIC + b"\x01\x02", "cut off"),
         (MAGIC + chunk(b"\x02\x00\x00\x00{}"), "no valid content"),
+        (MAGIC + struct.pack("<II", 3, zlib.crc32(b"abc")) + b"abc", "no valid content"),
+        (MAGIC + chunk(struct.pack("<I", 10**5) + b"[" * 10**5), "no valid content"),
+        (MAGIC + chunk(struct.pack("<I", 24) + b'{"meta":[],"arrays":[]}  '), "no valid content"),
         (MAGIC + chunk(struct.pack("<I", 37) + b'{"meta":{"version":99},"arrays":[]}  '), "version 99"),
         (MAGIC + chunk(struct.pack("<I", 36) + b'{"meta":{"version":1},"arrays":[]}  '), "not complete"),
         (MAGIC + chunk(struct.pack("<I", 52) + b'{"meta":{},"arrays":[["a","|O",[1]]]}               '), "no valid content"),
@@ -129,6 +139,74 @@ def test_a_step_that_contradicts_the_header_is_refused() -> None:
     bad = dataclasses.replace(good.steps[0], drawn=good.steps[0].drawn[:3])
     with pytest.raises(TraceError, match="drawn"):
         trace_file.load(trace_file.dumps(Trace(good.header, (bad,))))
+
+
+def rewritten(change: Callable[[dict[str, Any], dict[str, np.ndarray]], object], number: int = 0) -> bytes:
+    """A good file with one chunk changed as a stranger might, checksums and all; chunk 0 is the header."""
+    chunks, stream = [], io.BytesIO(trace_file.dumps(recorded()).removeprefix(MAGIC))
+    while prefix := stream.read(8):
+        chunks.append(stream.read(struct.unpack("<II", prefix)[0]))
+    meta, arrays = trace_file._unpack(zlib.decompress(chunks[number]))
+    change(meta, arrays)
+    index = {"meta": meta, "arrays": [[name, a.dtype.str, list(a.shape)] for name, a in arrays.items()]}
+    text = json.dumps(index).encode()
+    raw = struct.pack("<I", len(text)) + text + b"".join(a.tobytes() for a in arrays.values())
+    whole = [chunk(zlib.decompress(body)) for body in chunks]
+    whole[number] = chunk(raw)
+    return MAGIC + b"".join(whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("config", None), ("config", {"prompt": 3}), ("model", None), ("model", {"parameters": math.inf}), ("mask_id", -1),
+        ("mask_id", 2**40), ("eos_ids", [99]), ("eos_ids", "x"), ("start", 1e9), ("version", 0), ("branches", [3]),
+        ("state_spans", [[["a", "b"]]] * 9),
+        *((f"config {name}", value) for name, value in (
+            ("prompt", None), ("temperature", "1"), ("temperature", math.nan), ("temperature", [1]), ("steps", True), ("steps", 2.5),
+            ("length", "6"), ("source", [3]), ("kind", ["regex"]), ("pins", [[1, 99]]), ("pins", [[math.inf, 2]]), ("top_k", 1.5),
+            ("seed", None), ("upstream_bugs", 1), ("reading", [[[1]]]),
+        )),
+    ],
+)  # fmt: skip
+def test_a_header_with_a_word_of_another_kind_is_refused(name: str, value: Any) -> None:
+    *outer, inner = name.split()
+
+    def change(meta: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+        (meta[outer[0]] if outer else meta)[inner] = value
+
+    with pytest.raises(TraceError):
+        trace_file.load(rewritten(change))
+
+
+@pytest.mark.parametrize("name", trace_fields.HEADER)
+def test_a_header_with_an_array_of_another_type_is_refused(name: str) -> None:
+    for dtype in ("<f8", "<i8", ">i4", "|S1"):
+        with pytest.raises(TraceError):
+            trace_file.load(rewritten(lambda _, arrays, to=dtype: arrays.update({name: arrays[name].astype(to)})))
+
+
+@pytest.mark.parametrize("name", ["canvas", "drawn", "top_ids", "path", "state_ids", "midpoint_ids"])
+@pytest.mark.parametrize("value", [-2, -(2**31), 4097, 2**31 - 1])
+def test_a_step_with_an_index_outside_of_the_tables_is_refused(name: str, value: int) -> None:
+    def change(_: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[name] = arrays[name].copy()
+        arrays[name].flat[1] = value  # where a pin stands
+
+    with pytest.raises(TraceError, match=f"in {name} that"):
+        trace_file.load(rewritten(change, 2))
+
+
+def test_a_file_with_more_steps_than_it_asked_for_is_refused() -> None:
+    with pytest.raises(TraceError, match=r"Step 3 .* one more"):
+        trace_file.load(rewritten(lambda meta, _: meta["config"].update(steps=3)))
+
+
+def test_a_setting_that_no_run_can_have_is_refused_where_the_run_would_go_on() -> None:
+    loaded = trace_file.load(rewritten(lambda meta, _: meta["config"].update(remasking="guess", steps=9)))
+    for going_on in (lambda: debugger.fork(loaded, 1), lambda: debugger.resume(loaded)):
+        with pytest.raises(ConfigError, match="guess"):
+            going_on()
 
 
 def test_a_chunk_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
