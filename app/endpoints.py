@@ -16,7 +16,7 @@ from app import examples, sessions
 from engine import breakpoints, comparison
 from engine.errors import EmptyLanguageError, InputError
 from engine.trace import Trace
-from viz import automaton, payload
+from viz import automaton, payload, reasons
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -219,6 +219,23 @@ def get_fronts(asked: object) -> Answer:
     return _answer(asked, build)
 
 
+def get_reasons(asked: object) -> Answer:
+    """Return why `token` may stand at `position` in `step` of `run`, or what stands against it."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        # It brings compiled loops, which the page does not need to open.
+        from engine.diagnosis import tokens
+
+        if not run.steps:
+            return {"error": "no such step"}
+        step = _number(words, "step", len(run.steps) - 1)
+        position = _number(words, "position", run.header.config.length - 1)
+        token = _number(words, "token", run.header.vocabulary.size - 1)
+        return reasons.plain(run.header, token, tokens.of_step(run.trace, step, position, token))
+
+    return _answer(asked, build)
+
+
 def get_messages(asked: object) -> Answer:
     """Return, for a small `run`, the arrows of the trellis, and at each step their weights and the messages."""
 
@@ -305,6 +322,7 @@ SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (
     get_words,
     get_findings,
     get_fronts,
+    get_reasons,
     get_messages,
     get_exactness,
 )

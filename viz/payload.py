@@ -130,7 +130,7 @@ def steps(head: Header, records: Sequence[StepRecord], first: int) -> Part:
         "texts": [vocabulary.decode(record.canvas_after.tolist()) for record in records],
         "drawn_texts": [vocabulary.decode(record.drawn.tolist()) for record in records],
         "drawn_accepted": [head.automaton.accepts(record.drawn.tolist()) for record in records],
-        **_tokens(head, [arrays["canvas"], arrays["drawn"]]),
+        **spelled(head, [arrays["canvas"], arrays["drawn"]]),
     }
     return pack(arrays, words)
 
@@ -157,7 +157,7 @@ def detail(head: Header, records: Sequence[StepRecord], first: int) -> Part:
     arrays["allowed_tokens"] = np.stack([np.isfinite(record.log_lift) @ sizes for record in records])
     for name in ("state_ids", "state_probability", "live", "midpoint_ids", "midpoint_probability"):
         arrays[name] = np.stack([getattr(record, name) for record in records])
-    words = {"first": first, "count": len(records), **_tokens(head, [arrays["top_ids"]])}
+    words = {"first": first, "count": len(records), **spelled(head, [arrays["top_ids"]])}
     return pack(arrays, words)
 
 
@@ -215,7 +215,7 @@ def exactness(head: Header, found: Exactness) -> Part:
     # A run at temperature 0 doesn't draw; its step is measured at 1.
     temperature = head.config.temperature or 1.0
     said = {"largest": largest, "outside": outside, "temperature": temperature}
-    return pack(arrays, {**words, **said, **_tokens(head, [found.token_id])})
+    return pack(arrays, {**words, **said, **spelled(head, [found.token_id])})
 
 
 def plain(value: Any) -> Any:
@@ -227,7 +227,7 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _tokens(head: Header, arrays: Sequence[np.ndarray]) -> dict[str, dict[str, str]]:
+def spelled(head: Header, arrays: Sequence[np.ndarray]) -> dict[str, dict[str, str]]:
     """Return the text of every id in `arrays`; special ones apart, so that no token can pass for one."""
     words: dict[str, dict[str, str]] = {"tokens": {}, "special": {}}
     for v in np.unique(np.concatenate([a.ravel() for a in arrays])).tolist():

@@ -157,7 +157,7 @@ export function create(root, go, view) {
     if (event.key === 'Escape' && (passing.mark || kept.mark) && !document.querySelector('dialog[open]')) {
       taken();
       if (passing.mark) refuse(); else release();
-    } else if (event.key === 'Enter' && !kept.element.contains(event.target)) {
+    } else if (event.key === 'Enter' && !event.shiftKey && !kept.element.contains(event.target)) {
       touch = false;
       const mark = underKeys(), hovered = passing.by === 'pointer' && passing.mark;
       if (hovered && (mark || idle())) { taken(); pin(hovered); } else if (mark?.source.pinnable(mark)) pin(mark);

@@ -20,8 +20,8 @@ const PLAY_MS = 250;
 export function mount({element, props, server, watch, trigger}) {
   const root = element.querySelector('.ds');
   const runs = new Map();
-  const focus = {step: 0, phase: null, position: 0, state: null, group: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
-  let shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
+  const focus = {step: 0, phase: null, position: 0, second: null, token: null, state: null, group: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
+  let paired = false, shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
   const {parts, card, alarm, live, configuration, status, stop, resume, main, blank} = layout;
   const search = finder.create({run: () => active(), act, go, examples: () => gallery, show: name => trigger('example', {name})});
@@ -41,7 +41,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (!first) return false;
     shown = {a, b: second ? b : null};
     focus.side = 'a';
-    focus.node = focus.state = focus.group = focus.phase = null;
+    focus.node = focus.state = focus.group = focus.phase = focus.second = focus.token = null;
     Object.assign(focus, at);
     layout.frames.against.element.hidden = !second;
     changed = true;
@@ -62,10 +62,12 @@ export function mount({element, props, server, watch, trigger}) {
     if (change.redraw) { changed = true; return later(); }
     if ('step' in change || 'by' in change) following = false;
     if ('by' in change) change = {...change, step: focus.step + change.by};
+    if ('beside' in change) change = {...change, second: change.beside === focus.second ? null : change.beside};
     if (['side', 'metric', 'align'].some(name => name in change && change[name] !== focus[name])) changed = true;
-    for (const name of ['position', 'state', 'group', 'node', 'span', 'side', 'metric', 'phase', 'align']) if (name in change) focus[name] = change[name];
+    for (const name of ['position', 'second', 'token', 'state', 'group', 'node', 'span', 'side', 'metric', 'phase', 'align']) if (name in change) focus[name] = change[name];
     if ('step' in change) focus.step = change.step;
     if ('position' in change && !('state' in change)) focus.state = null;
+    if ('position' in change && !('token' in change)) focus.token = null;
     if ('position' in change && !('node' in change)) focus.node = null;
     if ('node' in change && change.node !== null) focus.span = spanAt(change.node);
     else if ('position' in change && !('span' in change)) focus.span = null;
@@ -89,6 +91,8 @@ export function mount({element, props, server, watch, trigger}) {
     focus.position = clamp(focus.position, 0, run.length - 1);
     if (!get('b')) focus.side = 'a';
     if (focus.span && focus.span.stop > run.length) focus.span = null;
+    if (focus.second >= run.length) focus.second = null;
+    if (focus.token >= run.head.vocab) focus.token = null;
     if (run.count && focus.phase !== null && !phasesOf(run).some(([name]) => name === focus.phase)) focus.phase = null;
   }
 
@@ -117,9 +121,11 @@ export function mount({element, props, server, watch, trigger}) {
   function draw(rested) {
     const run = active(), step = Math.min(focus.step, run.last), detail = run.detail(step);
     // Measured only when something else than the focus changed: reading a width in between would force a layout.
+    const second = focus.second === focus.position ? null : focus.second;
+    if (root.classList.toggle('pair', second !== null) !== paired) { paired = !paired; changed = true; }   // the column of details is wider then
     if (changed) measureZoom(root);
     if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against')};
-    const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, node: focus.node, phase: focus.phase,
+    const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, second, token: focus.token, node: focus.node, phase: focus.phase,
       state: focus.state !== null && focus.state < run.states ? focus.state : null, group: focus.group, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};
     if (view.node > run.length) view.node = null;
     last = view;
@@ -132,7 +138,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (changed) configure(run);
     if (rested) for (const panel of Object.values(layout.frames)) panel.refresh();
     changed = false;
-    Object.assign(element.dataset, {step: focus.step, position: focus.position, phase: focus.phase ?? '', run: run.id, count: run.count, status: run.status, side: focus.side, detail: detail ? 'here' : 'awaited', compare: view.compare ? run.id === shown.a ? shown.b : shown.a : '', painted: 'yes'});
+    Object.assign(element.dataset, {step: focus.step, position: focus.position, second: second ?? '', token: focus.token ?? '', phase: focus.phase ?? '', run: run.id, count: run.count, status: run.status, side: focus.side, detail: detail ? 'here' : 'awaited', compare: view.compare ? run.id === shown.a ? shown.b : shown.a : '', painted: 'yes'});
     if (!detail && !run.fetching) want();
     else run.wanted = step;
   }
@@ -275,7 +281,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (isNew) {
       changed = true;
       focus.side = 'a';
-      if (shown.a !== before.a) { focus.node = focus.state = focus.group = focus.span = null; focus.step = running === shown.a ? 0 : Infinity; }
+      if (shown.a !== before.a) { focus.node = focus.state = focus.group = focus.span = focus.second = focus.token = null; focus.step = running === shown.a ? 0 : Infinity; }
       following = Boolean(running) && running === shown.a;
     }
     if (at) { following &&= isNew; focus.step = at.step < 0 ? Infinity : at.step; focus.position = at.position ?? focus.position; }
@@ -314,7 +320,10 @@ export function mount({element, props, server, watch, trigger}) {
     if (focus.step >= lastStep()) go({step: 0});
     playing = setInterval(() => { if (focus.step >= lastStep()) play(); else go({by: 1}); }, PLAY_MS);
   }
+  // Beside the focus: the position that it is at, and the focus goes on; or what is beside it, moved or dropped.
+  const aside = by => go({second: clamp((focus.second ?? focus.position) + by, 0, active().length - 1)});
   const commands = {
+    second: () => go({beside: focus.position}), secondLeft: () => aside(-1), secondRight: () => aside(1), single: () => go({second: null}),
     back: () => over(-1), over: () => over(1), back10: () => over(-10), over10: () => over(10), first: () => go({step: 0}), last: () => go({step: Infinity}),
     into: run => go({phase: phasesOf(run)[0][0]}), out: () => go({phase: null}), left: () => go({position: focus.position - 1}), right: () => go({position: focus.position + 1}), play,
     commit: run => jump(find.commit(run, focus, 1)), commitBack: run => jump(find.commit(run, focus, -1)), flip: run => jump(find.flip(run, focus, 1)), flipBack: run => jump(find.flip(run, focus, -1)),
@@ -339,7 +348,8 @@ export function mount({element, props, server, watch, trigger}) {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
     if ((/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && target.type !== 'range') || target.isContentEditable || !inside) return;
     const name = commandOf(event);
-    if (!name || (event.code === 'Space' && target.tagName === 'BUTTON' && !target.dataset.i) || target.closest?.('[role=menu]')) return;
+    const pressed = (event.code === 'Space' || event.code === 'Enter') && target.closest?.('button, a, summary, [role=button]') && !target.dataset.i;
+    if (!name || pressed || (name === 'single' && focus.second === null) || target.closest?.('[role=menu]')) return;
     event.preventDefault();
     act(name);
     const chip = document.activeElement?.dataset?.i !== undefined && root.querySelector(`[data-side="${focus.side}"] [data-i="${focus.position}"]`);

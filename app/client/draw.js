@@ -48,6 +48,7 @@ export function probability(p) {
   if (p === 0) return '0';
   if (p < 1e-6) return '<1e−6';
   if (p < 1e-3) return p.toExponential(1).replace('e-', 'e−');
+  if (p < 0.1) return p.toFixed(p < 0.00995 ? 5 : p < 0.0995 ? 4 : 3);   // three significant digits, as everywhere
   return p >= 0.9995 && p < 1 ? '>0.999' : p.toFixed(3);
 }
 

@@ -213,6 +213,17 @@ class Detail {
     return [...seen.values()];
   }
   allowed(i) { return this.slice('allowed_tokens')[i]; }
+  // Rank of a token under p and under q among those listed, 1 for the most probable; null where the position is committed.
+  ranks(i, id) {
+    const row = this.slice('top_row')[i];
+    if (row < 0) return null;
+    const [, , width] = this.arrays.top_ids.shape;
+    const rank = (side, name) => {
+      const from = (2 * row + side) * width, ids = this.arrays.top_ids.data.subarray(from, from + width), log = this.arrays[name].data.subarray(from, from + width), at = ids.indexOf(id);
+      return at < 0 || log[at] === -Infinity ? `>${ids.filter((v, k) => v >= 0 && log[k] > -Infinity).length}` : 1 + log.filter((x, k) => ids[k] >= 0 && x > log[at]).length;
+    };
+    return {p: rank(0, 'top_log_mean_field'), q: rank(1, 'top_log_posterior')};
+  }
 
   // Most probable states at a boundary: [[state, probability], …].
   statesAt(b) {

@@ -13,7 +13,7 @@ export const QUANTITIES = {
   commit: {name: 'Commit time', unit: 'step', what: 'the step that committed the position', top: run => Math.max(1, run.steps - 1), of: (run, t, i) => run.commitStep[i]},
 };
 
-export function create(go, card, offline) {
+export function create(go, card, offline, hover) {
   const element = el('div', {class: 'ds-looms'});
   const select = el('select', {class: 'ds-select', 'aria-label': 'Quantity of the map'},
     ...Object.entries(QUANTITIES).map(([key, {name}]) => el('option', {value: key, text: name})));
@@ -24,20 +24,22 @@ export function create(go, card, offline) {
   const sides = {a: one('a'), b: one('b')};
 
   function one(name) {
-    const base = el('canvas', {class: 'ds-layer'}), row = el('i', {class: 'ds-row-mark'}), column = el('i', {class: 'ds-column-mark'}), cell = el('i', {class: 'ds-cell-mark'}), span = el('i', {class: 'ds-span-mark', hidden: true});
-    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'application', tabindex: 0, 'aria-roledescription': 'map'}, base, span, column, row, cell, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
-    const s = {name, base, row, column, cell, span, box, drawn: 0, key: '', geometry: null};
+    const base = el('canvas', {class: 'ds-layer'}), row = el('i', {class: 'ds-row-mark'}), column = el('i', {class: 'ds-column-mark'}), cell = el('i', {class: 'ds-cell-mark'}), span = el('i', {class: 'ds-span-mark', hidden: true}), second = el('i', {class: 'ds-second-mark', hidden: true}), ghost = el('i', {class: 'ds-ghost-mark', hidden: true});
+    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'application', tabindex: 0, 'aria-roledescription': 'map'}, base, span, column, row, second, cell, ghost, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
+    const s = {name, base, row, column, cell, span, second, ghost, box, drawn: 0, key: '', geometry: null};
     const where = event => {
       const {x, y} = place(event, box);
       return {position: s.x.at(x), step: clamp(Math.floor((y - s.top) / s.rowH), 0, s.run.last)};
     };
     let dragging = false;
-    base.addEventListener('pointerdown', event => { if (event.button !== 0 || !s.run) return; dragging = true; base.setPointerCapture(event.pointerId); go({...where(event), side: name}); });
+    base.addEventListener('pointerdown', event => { if (event.button !== 0 || !s.run) return; if (event.shiftKey) return go({beside: where(event).position}); dragging = true; base.setPointerCapture(event.pointerId); go({...where(event), side: name}); });
     base.addEventListener('pointerup', () => { dragging = false; });
     base.addEventListener('pointermove', event => {
       if (!s.run) return;
       if (dragging) go({...where(event), side: name});
+      else hover({...where(event), side: name});
     });
+    base.addEventListener('pointerleave', () => hover(null));
     box.addEventListener('mousedown', event => event.preventDefault());   // the arrow keys go on moving through steps
     const mark = ({step, position}) => ({key: `${step} ${position}`, side: name, step, position, box: () => boxIn(box, s.x.x(position), s.top + step * s.rowH, s.x.cell, s.rowH)});
     card.explain(box, {at: event => s.run && mark(where(event)), here: () => s.run && mark(s.at), tell: at => explain.position(s.run, at.step, at.position, {quantity: s.quantity, offline}),
@@ -130,15 +132,19 @@ export function create(go, card, offline) {
   }
 
   // Marks are elements that move: repainting a layer over the whole map at each step would take longer than all else.
+  const put = (node, x, y, w, h) => { node.style.transform = `translate(${x}px, ${y}px)`; node.style.width = `${w}px`; node.style.height = `${h}px`; };
+  // Of a position, and one step of it or all.
+  const cellAt = ({x, rowH, top, run}, position, step = null) => [Math.round(x.x(position)), step === null ? top : Math.round(top + step * rowH), Math.max(2, Math.round(x.cell) - (x.cell > 5 ? 1 : 0)), step === null ? run.steps * rowH : Math.max(2, Math.round(rowH) - 1)];
   function cursor(s, view) {
     const {run, x, rowH, row, column, cell} = s, t = view.steps[s.name];
     s.at = {step: Math.min(t, run.last), position: Math.min(view.position, run.length - 1)};
     const left = Math.round(x.x(0)), y = Math.round(s.top + t * rowH), h = Math.max(2, Math.round(rowH) - 1);
-    const put = (node, x, y, w, h) => { node.style.transform = `translate(${x}px, ${y}px)`; node.style.width = `${w}px`; node.style.height = `${h}px`; };
     put(row, left - 1, y - 1, Math.round(x.cell * run.length) + 2, h + 2);
-    const px = Math.round(x.x(Math.min(view.position, run.length - 1))), w = Math.max(2, Math.round(x.cell) - (x.cell > 5 ? 1 : 0));
-    put(column, px, s.top, w, run.steps * rowH);
-    put(cell, px, y, w, h);
+    const here = Math.min(view.position, run.length - 1);
+    put(column, ...cellAt(s, here));
+    put(cell, ...cellAt(s, here, t));
+    s.second.hidden = view.second === null || view.second >= run.length;
+    if (!s.second.hidden) put(s.second, ...cellAt(s, view.second, t));
     s.span.hidden = !view.span;
     if (view.span) put(s.span, Math.round(x.x(view.span.start)), s.top, Math.round(x.cell * (view.span.stop - view.span.start)), run.steps * rowH);
   }
@@ -163,5 +169,12 @@ export function create(go, card, offline) {
     for (let t = 0; t < run.count; t++) for (let i = 0; i < run.length; i++) if (run.masked(t, i)) body.push([t, i, visible(run.text(run.drawn(t, i))), of(run, t, i), run.at('committed', t, i) === 1]);
     return {head: ['step', 'position', 'drawn', QUANTITIES[metric].name, 'committed'], body};
   }
-  return {element, update, select, legend, rows};
+  // A cell where a step is pointed at, a whole column where only a position is.
+  function ghost(at) {
+    for (const s of Object.values(sides)) {
+      s.ghost.hidden = !at || !s.run || (at.side && at.side !== s.name) || at.position >= s.run.length || at.step >= s.run.steps;
+      if (!s.ghost.hidden) put(s.ghost, ...cellAt(s, at.position, at.step ?? null));
+    }
+  }
+  return {element, update, select, legend, rows, ghost};
 }

@@ -12,7 +12,7 @@ function differences(run, other) {
   return Object.keys(words).filter(name => run.config[name] !== other.config[name]).map(name => words[name](run.config[name])).join(', ');
 }
 
-export function create(go, card, offline, point) {
+export function create(go, card, offline, point, hover) {
   const element = el('div', {class: 'ds-texts'});
   const sides = {}, shown = {};
 
@@ -24,10 +24,10 @@ export function create(go, card, offline, point) {
     const box = el('div', {class: 'ds-text', 'data-side': name}, badge, grid, el('div', {class: 'ds-draw'}, el('span', {class: 'ds-label', text: 'joint draw'}), text, verdict, note));
     grid.addEventListener('click', event => {
       const chip = event.target.closest('[data-i]');
-      if (chip) go({position: +chip.dataset.i, side: name});
+      if (chip) go(event.shiftKey ? {beside: +chip.dataset.i} : {position: +chip.dataset.i, side: name});
     });
-    grid.addEventListener('pointerover', event => { const chip = event.target.closest('[data-i]'); point(chip ? +chip.dataset.i : null, name); });
-    grid.addEventListener('pointerleave', () => point(null, name));
+    grid.addEventListener('pointerover', event => { const chip = event.target.closest('[data-i]'), position = chip ? +chip.dataset.i : null; point(position, name); hover(chip && {position, side: name}); });
+    grid.addEventListener('pointerleave', () => { point(null, name); hover(null); });
     grid.addEventListener('contextmenu', event => {
       const chip = event.target.closest('[data-i]');
       if (!chip) return;
@@ -40,7 +40,7 @@ export function create(go, card, offline, point) {
   }
 
   function fill(s, run, view) {
-    const {position, span} = view, beside = view.compare && (s.name === 'a' ? view.b : view.a);
+    const {position, second, span} = view, beside = view.compare && (s.name === 'a' ? view.b : view.a);
     while (s.chips.length > run.length) s.chips.pop().remove();
     while (s.chips.length < run.length) {
       const chip = el('button', {type: 'button', class: 'ds-token', role: 'option', 'data-i': s.chips.length, tabindex: -1});
@@ -57,14 +57,14 @@ export function create(go, card, offline, point) {
       const other = beside && beside.count && i < beside.length ? beside.text(beside.drawn(view.steps[s.name === 'a' ? 'b' : 'a'], i)) : null;
       const text = run.text(id), hidden = masked && !knowsTokens(view.phase);
       const word = hidden ? '▨' : run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
-      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : ''}|${hidden}|${span && span.start <= i && i < span.stop}`;
+      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : i === second ? 'second' : ''}|${hidden}|${span && span.start <= i && i < span.stop}`;
       if (chip.shown !== word || chip.flags !== flags) {
         chip.shown = word;
         chip.flags = flags;
         chip.textContent = word;
         chip.dataset.state = state;
         chip.classList.toggle('inside', Boolean(span && span.start <= i && i < span.stop));
-        for (const name of ['rival', 'differs', 'special', 'here']) chip.classList.toggle(name, flags.split('|').includes(name));
+        for (const name of ['rival', 'differs', 'special', 'here', 'second']) chip.classList.toggle(name, flags.split('|').includes(name));
         chip.tabIndex = i === position ? 0 : -1;
         chip.setAttribute('aria-selected', i === position);
         chip.classList.toggle('break', text.includes('\n'));
@@ -91,5 +91,11 @@ export function create(go, card, offline, point) {
     const lit = new Set(positions);
     for (const s of Object.values(sides)) for (const chip of s.chips) chip.classList.toggle('lit', s.name === name && lit.has(+chip.dataset.i));
   }
-  return {element, update, rows, light};
+  let ghosts = [];
+  function ghost(at) {
+    for (const chip of ghosts) chip.classList.remove('ghost');
+    ghosts = at ? Object.values(sides).filter(s => !at.side || s.name === at.side).flatMap(s => s.chips[at.position] ?? []) : [];
+    for (const chip of ghosts) chip.classList.add('ghost');
+  }
+  return {element, update, rows, light, ghost};
 }

@@ -9,7 +9,7 @@ const MOST_ROWS = 200;
 const MODES = [['posterior', 'Posterior'], ['live', 'Live'], ['forward', 'Forward'], ['backward', 'Backward']];
 const WHAT = {posterior: 'tint: live · blue: posterior · line: the draw', live: 'states that some accepted completion passes', forward: 'blue: what the start reaches · hatched: what only reaches acceptance', backward: 'blue: what reaches acceptance · hatched: what only the start reaches'};
 
-export function create(go, card, server) {
+export function create(go, card, server, hover) {
   let mode = 'posterior', fronts = null, wanted = null;
   const what = el('span', {class: 'ds-note', text: WHAT.posterior}), choose = el('select', {class: 'ds-select', 'aria-label': 'What the trellis shows'}, ...MODES.map(([value, text]) => el('option', {value, text})));
   choose.addEventListener('change', () => { mode = choose.value; what.textContent = WHAT[mode]; go({redraw: true}); });
@@ -27,8 +27,8 @@ export function create(go, card, server) {
     go({redraw: true});
   }
 
-  const canvas = el('canvas', {class: 'ds-layer'}), image = document.createElement('canvas');
-  const plot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Trellis of states by boundary; arrow keys move in it'}, canvas);
+  const canvas = el('canvas', {class: 'ds-layer'}), pointed = el('i', {class: 'ds-ghost-mark', hidden: true}), image = document.createElement('canvas');
+  const plot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Trellis of states by boundary; arrow keys move in it'}, canvas, pointed);
   const note = el('p', {class: 'ds-note'});
   const element = el('div', {}, plot, note);
   let x, rowH, rows, now, last = false;   // the last boundary is behind the last position
@@ -40,8 +40,8 @@ export function create(go, card, server) {
     return row >= 0 && row < rows.length ? {boundary: x.boundaryAt(at.x), state: rows[row]} : null;
   };
   canvas.addEventListener('click', event => {
-    const found = find(event);
-    if (found) go({state: found.state, position: Math.min(found.boundary, now.run.length - 1)});
+    const found = find(event), position = found && Math.min(found.boundary, now.run.length - 1);
+    if (found) go(event.shiftKey ? {beside: position} : {state: found.state, position});
   });
   plot.addEventListener('mousedown', event => event.preventDefault());   // the arrow keys go on moving through steps
   const mark = ({boundary, state}) => ({key: `${boundary} ${state}`, boundary, state, box: () => boxIn(plot, x.x(boundary) - x.cell / 2, top + rows.indexOf(state) * rowH, x.cell, rowH)});
@@ -56,6 +56,15 @@ export function create(go, card, server) {
     go(dy ? {state: rows[clamp(rows.indexOf(state) + dy, 0, rows.length - 1)]} : {position: Math.min(to, now.run.length - 1)});
   }
   card.explain(plot, {at: event => { const found = find(event); return found && mark(found); }, here: () => now && mark(chosen()), tell: ({boundary, state}) => now && rows.includes(state) ? explain.state(now.run, now.step, boundary, state) : null, move});
+  canvas.addEventListener('pointermove', event => { const found = find(event); hover(found && {position: Math.min(found.boundary, now.run.length - 1)}); });
+  canvas.addEventListener('pointerleave', () => hover(null));
+  function ghost(at) {
+    pointed.hidden = !at || !now || at.position >= now.run.length;
+    if (pointed.hidden) return;
+    pointed.style.transform = `translate(${x.x(at.position)}px, ${top}px)`;
+    pointed.style.width = `${Math.max(2, x.cell)}px`;
+    pointed.style.height = `${rows.length * rowH}px`;
+  }
 
   function rowsOf(run, detail) {
     const seen = fronts && fronts.key === `${run.id} ${now.step}` && (mode === 'forward' || mode === 'backward');
@@ -71,7 +80,7 @@ export function create(go, card, server) {
     return best.sort((a, b) => run.rank[a] - run.rank[b]);
   }
 
-  function update({run, step, detail, colours, node, position, state, widths, rested}) {
+  function update({run, step, detail, colours, node, position, second, state, widths, rested}) {
     if ((mode === 'forward' || mode === 'backward') && rested) ask(run, step);
     if (!detail) {
       if (now?.run === run) element.classList.add('waiting');
@@ -114,6 +123,12 @@ export function create(go, card, server) {
     if (apart.length) { c.fillStyle = hatch(c, alpha(colours.p, 0.9)); for (const [b, r] of apart) c.fillRect(x.x(b) - columnW / 2, top + r * rowH, columnW, Math.max(1, rowH)); }
     c.fillStyle = alpha(colours.ink, 0.12);
     c.fillRect(x.x(position), top, Math.max(2, x.cell), n * rowH);
+    if (second !== null) {
+      c.strokeStyle = colours.ink;
+      c.setLineDash([4, 3]);
+      c.strokeRect(x.x(second), top, Math.max(2, x.cell), n * rowH);
+      c.setLineDash([]);
+    }
     c.strokeStyle = colours.line;
     c.lineWidth = 1;
     c.strokeRect(Math.round(x.x(0) - columnW / 2) - 1.5, top - 1.5, Math.round(x.cell * length + columnW) + 3, Math.round(n * rowH) + 3);
@@ -172,5 +187,5 @@ export function create(go, card, server) {
     for (let b = 0; b <= run.length; b++) for (const [q, p] of detail.statesAt(b)) if (p > 0) body.push([b, q, p]);
     return {head: ['boundary', 'state', 'posterior'], body};
   }
-  return {element, update, rows: tabled, modes: [what, choose]};
+  return {element, update, ghost, rows: tabled, modes: [what, choose]};
 }
