@@ -10,7 +10,7 @@ export function create(go, server, hover) {
   const settings = {order: 'q', log: false};
   const logScale = el('input', {type: 'checkbox', id: 'ds-log'}), order = el('select', {class: 'ds-select', 'aria-label': 'Order of the tokens'}, ...Object.entries(column.ORDERS).map(([value, [text]]) => el('option', {value, text})));
   const key = el('div', {class: 'ds-key'}, el('span', {class: 'ds-mark q'}), 'q constrained', el('span', {class: 'ds-mark p'}), 'p model');
-  const one = column.create(go, server, hover, settings), other = column.create(go, server, hover, settings), columns = el('div', {class: 'ds-columns'}, one.element, other.element);
+  const one = column.create(go, server, hover, settings), other = column.create(go, server, hover, settings), columns = el('div', {class: 'ds-columns'}, one.element);
   const element = el('div', {class: 'ds-inspector'}, el('div', {class: 'ds-controls'}, key, el('span', {class: 'ds-grow'}), order, el('label', {class: 'ds-check'}, logScale, 'log')), columns);
   const close = el('button', {type: 'button', class: 'ds-icon ds-drop', title: 'Drop the second position (Esc)', 'aria-label': 'Drop the second position', text: '×', onclick: () => go({second: null})});
   other.element.classList.add('second');
@@ -24,7 +24,7 @@ export function create(go, server, hover) {
     const {position, second, widths} = view, pair = second !== null, beside = pair && widths.right >= SIDE_BY_SIDE;
     const width = Math.max(80, beside ? Math.floor((widths.right - GAP) / 2) : widths.right);
     columns.classList.toggle('two', beside);
-    other.element.hidden = !pair;
+    if (!pair) other.element.remove(); else if (!other.element.isConnected) columns.append(other.element);
     one.update(view, position, width);
     if (pair) other.update(view, second, width);
   }
