@@ -23,11 +23,7 @@ export function create(go, server) {
   const states = (run, list) => list.flatMap((q, k) => [k ? k === list.length - 1 ? ' and ' : ', ' : '', el('button', {type: 'button', class: 'ds-link-button', text: name(run, q), 'aria-label': `state ${name(run, q)}`, onclick: () => go({state: q, position: now.position, token: now.view.token})})]);
   // Up to eight states by name, how many there are, and a verb that agrees.
   const some = (run, {count, rows}, one, many) => count === 1 ? ['State ', ...states(run, [rows[0][0]]), one] : [`${count.toLocaleString('en')} states (`, ...states(run, [...new Set(rows.map(([q]) => q))]), count > rows.length ? ', …)' : ')', many];
-  const origin = (run, where, q) => {
-    if (where[q]) return where[q];
-    const {source} = run.config, text = [...(Array.isArray(source) ? source.join('\n') : source ?? '')];
-    return [...new Set(run.head.origins[run.origin[q]].map(([a, b]) => text.slice(a, b).join('')))].join(' ┆ ');
-  };
+  const origin = (run, where, q) => where[q] ?? [...new Set(run.head.origins[run.origin[q]].map(([a, b]) => run.sourceText(a, b)))].join(' ┆ ');
   const value = p => el('span', {class: 'ds-n', text: p === null ? '–' : probability(p)});
   const ends = text => text.length <= 22 ? text : text.startsWith('/') ? `…${text.slice(-21)}` : cut(text, 22);
 
