@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.errors import ModelError
 from engine.inference import batch, chain, tokens
 from engine.inference.potential import Potential, potentials
 from engine.token_automaton import TokenAutomaton
@@ -51,6 +52,28 @@ def found(dtype: type = np.float64) -> list[Potential]:
 def log_p(dtype: type, temperature: float) -> np.ndarray:
     values = logits(dtype).astype(np.float64)[:4] / temperature
     return values - np.logaddexp.reduce(values, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_noise_of_1_draws_a_possible_token_where_the_last_blocks_of_a_class_are_impossible(dtype: type) -> None:
+    members = np.flatnonzero(AUTOMATON.token_class == 6)
+    values = logits(dtype)
+    values[0, members[10:]] = -np.inf
+    canvas = np.asarray([MASK, 17, 17, 17, 17], np.int32)
+    for got in potentials(values, canvas, MASK, AUTOMATON, TEMPERATURES):
+        for rest in (1.0, np.nextafter(1.0, 0.0)):
+            drawn = tokens.draw_tokens(
+                *(got.logits, canvas, got.masked, got.scale, got.block_peak, got.block_weight),
+                *(np.full(5, 6, np.int32), np.full(5, rest), AUTOMATON.edges.blocks),
+            )
+            assert values[0, drawn[0]] > -np.inf
+
+
+@pytest.mark.parametrize("shape", [(4, VOCAB), (5, VOCAB - 1), (5, VOCAB + 1)])
+def test_logits_of_another_canvas_or_vocabulary_are_refused(shape: tuple[int, int]) -> None:
+    canvas = np.full(5, MASK, np.int32)
+    with pytest.raises(ModelError, match="shape"):
+        potentials(np.zeros(shape), canvas, MASK, AUTOMATON, (1.0,))
 
 
 @pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-11), (np.float32, 2e-6)])

@@ -129,9 +129,15 @@ def potentials(
     """Do what `potential` does for several temperatures, in one pass over the logits.
 
     Raises:
-        ModelError: a row has no finite maximum.
+        ModelError: a row has no finite maximum, or the logits are of another canvas or vocabulary.
     """
     logits = np.ascontiguousarray(logits)
+    expected = (canvas.size, automaton.token_class.size)
+    if logits.shape != expected:  # compiled loops would read past their end
+        raise ModelError(
+            f"The model's logits have the shape {logits.shape}, and canvas and vocabulary {expected}.",
+            "Use the model that the run was made for.",
+        )
     scales = np.array([1.0 / temperature for temperature in temperatures], logits.dtype)
     unsound, masked, of_classes, (entropy, log_total, largest), (weight, peak) = masses.class_masses(
         logits, canvas, mask_id, scales, automaton.token_class, automaton.edges.blocks

@@ -161,21 +161,25 @@ def draw_tokens(logits, canvas, masked, scale, peak, weight, classes, rest, bloc
     for row in range(masked.size):
         i = masked[row]
         first, last = class_blocks[classes[i]], class_blocks[classes[i] + 1]
-        b, goal = _draw_block(weight[row, first:last], rest[i])
+        most = peak[row, first:last].max()
+        b, goal = _draw_block(weight[row, first:last], peak[row, first:last], scale, most, rest[i])
         members = tokens[block_ptr[first + b] : block_ptr[first + b + 1]]
-        out[i] = _draw_member(logits[i], members, scale, peak[row, first:last].max(), goal)
+        out[i] = _draw_member(logits[i], members, scale, most, goal)
     return out
 
 
 @njit(cache=True)
-def _draw_block(weight, u):
-    """Return the block that a uniform number picks, and what the weights within it have to make up."""
-    whole = 0.0
+def _draw_block(weight, peaks, scale, most, u):
+    """Return the block that a uniform number picks, and what the weights within it have to make up.
+
+    A block without a possible token has a weight of some e^-87, and rounding must not pick it.
+    """
+    whole, least = 0.0, weight.dtype.type(LEAST)
     for b in range(weight.size):
         whole += np.float64(weight[b])
     goal, chosen = u * whole, 0
     for b in range(weight.size):
-        if weight[b] > 0.0:
+        if (peaks[b] - most) * scale > least:
             chosen = b
             if goal < weight[b]:
                 break
