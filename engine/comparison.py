@@ -16,7 +16,7 @@ from engine.errors import CompareError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engine.trace import StepRecord, Trace
+    from engine.trace import Header, StepRecord, Trace
 
 Alignment = Literal["step", "committed", "position"]
 """By number of the step; by how many positions are committed before it; by the step that committed a position."""
@@ -57,8 +57,8 @@ class Outcome:
         accepted: whether the constraint accepts it.
         steps: finished steps.
         model_calls: the same, as calls of the model.
-        log_probability: Σ over the steps of `log p` of the committed tokens, nats: what the model alone gave them when
-            they were committed; None where the record lacks one of them.
+        log_probability: Σ over the steps of `log p` at temperature 1 of the committed tokens, nats: what the model
+            alone gave them when they were committed; None where the record lacks one of them.
         forbidden_mass: mean of the forbidden mass over all masked positions of all steps.
         lost_at: first step at which nothing could be accepted any more.
         model_ms, engine_ms: sums.
@@ -192,7 +192,7 @@ def outcome(trace: Trace) -> Outcome:
     mask_id = trace.header.vocabulary.mask_id
     masses = [record.forbidden_mass[record.canvas == mask_id] for record in trace.steps]
     every = np.concatenate(masses) if masses else np.zeros(0)
-    logs = [log for record in trace.steps for log in _log_committed(record, mask_id)]
+    logs = [log for record in trace.steps for log in _log_committed(record, trace.header)]
     lost = [n for n, record in enumerate(trace.steps) if np.isneginf(record.log_partition)]
     return Outcome(
         text=trace.text,
@@ -245,16 +245,19 @@ def _committed_before(trace: Trace) -> np.ndarray:
     return np.asarray([int((record.canvas != mask_id).sum()) for record in trace.steps])
 
 
-def _log_committed(record: StepRecord, mask_id: int) -> list[float | None]:
-    """Return `log p` of each token that a step committed; a recorded one is among the tops or in the mean field."""
-    rows = np.cumsum(record.canvas == mask_id) - 1
+def _log_committed(record: StepRecord, header: Header) -> list[float | None]:
+    """Return `log p` of each token that a step committed, from the mean field, or from the tops where those are its."""
+    rows = np.cumsum(record.canvas == header.vocabulary.mask_id) - 1
+    config = header.config
+    unfiltered = (config.top_p is None and config.top_k is None) or bool(record.filter_lifted)
+    tops = record.top_ids if unfiltered and config.temperature in (0, 1) else np.full_like(record.top_ids, -1)
     logs: list[float | None] = []
     for i in np.flatnonzero(record.committed).tolist():
         token_id = int(record.drawn[i])
         if record.log_mean_field is not None and token_id < record.log_mean_field.shape[1]:
             logs.append(float(record.log_mean_field[rows[i], token_id]))
             continue
-        at = np.argwhere(record.top_ids[i] == token_id)
+        at = np.argwhere(tops[i] == token_id)
         logs.append(float(record.top_log_mean_field[i][tuple(at[0])]) if at.size else None)
     return logs
 

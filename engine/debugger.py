@@ -114,7 +114,12 @@ def steps(made: Fork, denoiser: Denoiser | None = None) -> Iterator[StepRecord]:
     Args:
         made: the fork.
         denoiser: the model; None stops in front of the first step that needs it.
+
+    Raises:
+        ModelError: it is not the one that the parent was recorded with.
     """
+    if denoiser is not None:
+        preparation.check_model(denoiser, made.header)
     source = _Recorded(made, denoiser)
     for number, record in enumerate(made.parent.steps[: made.begin.step]):
         if not made.reads_again:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import constraints, models, remasking, token_automaton
-from engine.errors import ConfigError, EmptyLanguageError, PinError
+from engine.errors import ConfigError, EmptyLanguageError, ModelError, PinError
 from engine.inference import support
 from engine.models.architecture import DEFAULT, Options
 from engine.stepping import BASELINES, EXACT
@@ -72,6 +72,20 @@ def prepare(
     header = Header(config, denoiser.facts, vocabulary, automaton, prompt_ids)
     check_placed(header, config.pins)
     return denoiser, header
+
+
+def check_model(denoiser: Denoiser, header: Header) -> None:
+    """Refuse a model whose tokens are not those of a recorded run.
+
+    Raises:
+        ModelError: they are others.
+    """
+    if denoiser.vocabulary != header.vocabulary:
+        raise ModelError(
+            f"The model {header.config.model} has other tokens than when this run was recorded: "
+            f"{denoiser.vocabulary.size:,}, and the run knows {header.vocabulary.size:,}.",
+            "Load the model that the run was recorded with, or run again.",
+        )
 
 
 def _check_context(denoiser: Denoiser, prompt_length: int, length: int) -> None:

@@ -118,6 +118,14 @@ def test_the_outcome_sums_what_the_record_says() -> None:
         assert comparison.outcome(bare).log_probability == pytest.approx(total, abs=1e-4)
 
 
+@pytest.mark.parametrize("changes", [{"temperature": 0.5}, {"temperature": 1.0, "top_k": 3}])
+def test_what_the_model_alone_gave_is_not_read_from_tops_of_another_distribution(changes) -> None:
+    run = record(seed=3, **changes)
+    bare = Trace(run.header, tuple(dataclasses.replace(s, log_mean_field=None) for s in run.steps))
+    assert comparison.outcome(run).log_probability is not None
+    assert comparison.outcome(bare).log_probability is None
+
+
 def test_the_interval_is_wilsons() -> None:
     for successes, trials in [(0, 1), (0, 20), (3, 10), (19, 20), (20, 20), (500, 1000)]:
         found = comparison.wilson(successes, trials)

@@ -10,7 +10,7 @@ import pytest
 
 from engine import debugger, decode, stepping, token_automaton, trace_file
 from engine.constraints import read
-from engine.errors import ConfigError, ForkError, InputError, PinError
+from engine.errors import ConfigError, ForkError, InputError, ModelError, PinError
 from engine.inference import support
 from engine.trace import Branch, Config, Edit, Header, StepRecord, Trace
 from tests import oracle
@@ -205,6 +205,13 @@ def test_reusing_the_mean_field_needs_no_model_and_gives_the_posterior_of_the_re
             logits[i, v] = -np.inf
         expected = oracle.enumerate_all(logits, own[3].canvas, LETTERS.mask_id, AUTOMATON)
         assert own[3].log_partition == pytest.approx(expected.log_partition, abs=1e-5)
+
+
+def test_a_model_with_other_tokens_than_the_run_is_refused() -> None:
+    parent = record()
+    for other in (characters("0"), characters("10.")):
+        with pytest.raises(ModelError, match="other tokens"):
+            child(parent, 2, model=Fake(other))
 
 
 def test_without_a_recorded_mean_field_reuse_is_refused() -> None:

@@ -43,12 +43,16 @@ def compare(
 
 def _share(trace: Trace, seeds: int) -> Share:
     """Run a configuration with seeds 0 … N − 1 and count what is accepted; the same seeds for every run."""
-    from engine import decode, models
+    from engine import decode, models, preparation
     from engine.comparison import accepted_share
     from engine.errors import InputError
+    from engine.models.architecture import DEFAULT, Options
     from engine.trace import Trace as Made
 
-    header, denoiser = trace.header, models.load(trace.header.config.model)
+    header, facts = trace.header, trace.header.model
+    chosen = Options(dtype=facts["dtype"], raw_prompt=facts["raw_prompt"]) if "raw_prompt" in facts else DEFAULT
+    denoiser = models.load(header.config.model, chosen)
+    preparation.check_model(denoiser, header)
     runs = []
     for seed in track(range(seeds), "Running", console=errors, transient=True, disable=not errors.is_terminal):
         config = dataclasses.replace(header.config, seed=seed)
