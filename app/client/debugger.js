@@ -24,7 +24,7 @@ export function mount({element, props, server, watch, trigger}) {
   let paired = false, shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
   const {parts, card, alarm, live, configuration, status, stop, resume, main, blank} = layout;
-  const search = finder.create({run: () => active(), act, go, examples: () => gallery, show: name => trigger('example', {name})});
+  const search = finder.create({run: () => active(), act, go, examples: () => gallery, show: name => trigger('example', {name}), breaks: layout.parts.breaks});
   root.append(search.dialog);
 
   // Lessons: fetched when they are opened, shown by the same panels.
@@ -126,7 +126,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (changed) measureZoom(root);
     if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against')};
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, second, token: focus.token, node: focus.node, phase: focus.phase,
-      state: focus.state !== null && focus.state < run.states ? focus.state : null, group: focus.group, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run)};
+      state: focus.state !== null && focus.state < run.states ? focus.state : null, group: focus.group, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run), hits: parts.breaks.hits};
     if (view.node > run.length) view.node = null;
     last = view;
     layout.frames.weights.element.hidden = !small(run) || !server.get_messages;
@@ -328,7 +328,7 @@ export function mount({element, props, server, watch, trigger}) {
     into: run => go({phase: phasesOf(run)[0][0]}), out: () => go({phase: null}), left: () => go({position: focus.position - 1}), right: () => go({position: focus.position + 1}), play,
     commit: run => jump(find.commit(run, focus, 1)), commitBack: run => jump(find.commit(run, focus, -1)), flip: run => jump(find.flip(run, focus, 1)), flipBack: run => jump(find.flip(run, focus, -1)),
     rival: run => jump(find.rival(run, focus, 1)), rivalBack: run => jump(find.rival(run, focus, -1)), forced: run => jump(find.forced(run, focus, 1)),
-    difference: () => get('b') && jump(find.difference(get('a'), get('b'), focus, 1)), hopeless: run => jump(find.hopeless(run)), hit: () => parts.breaks.next(1), hitBack: () => parts.breaks.next(-1),
+    difference: () => get('b') && jump(find.difference(get('a'), get('b'), focus, 1)), differenceBack: () => get('b') && jump(find.difference(get('a'), get('b'), focus, -1)), hopeless: run => jump(find.hopeless(run)), hit: () => parts.breaks.next(1), hitBack: () => parts.breaks.next(-1),
     fork: () => last && !props.offline && layout.fork.open(viewNow()), resume: run => !resume.hidden && trigger('go_on', {run: run.id}), side: () => get('b') && go({side: focus.side === 'a' ? 'b' : 'a'}),
     metric() { const names = Object.keys(QUANTITIES); go({metric: names[(names.indexOf(focus.metric) + 1) % names.length]}); },
     save: () => trigger('save', {side: focus.side})};

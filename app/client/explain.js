@@ -156,7 +156,7 @@ export function step(run, t, {other = null, side = 'a', ticks = null} = {}) {
     what: `Step ${t} of 0 to ${run.steps - 1}${ticks?.has(t) ? ': a breakpoint hits' : ''}`,
     value: [{name: `log Z${of(side.toUpperCase())}`, text: z(run), unit: 'nats', tone: 'q'}, ...(other && t < other.count ? [{name: `log Z${of(side === 'a' ? 'B' : 'A')}`, text: z(other), unit: 'nats'}] : []), {text: `${taken.length}`, unit: 'committed'}],
     why: [lost(run, t) ? 'Z is 0: nothing accepted is left.' : accepted(run.at('log_partition', t)),
-      ...(most === undefined || lost(run, t) || !(kl[most] > 1e-9) ? [] : [`The constraint moves position ${most} most: KL ${number(kl[most])} nats.`]), ...(run.disagrees(t) ? ['Mf and Mar choose differently here.'] : []), ...(run.config.kind !== null && !run.drawnAccepted[t] ? ['The draw of this step is not accepted.'] : [])],
+      ...(most === undefined || lost(run, t) || !(kl[most] > 1e-9) ? [] : [`The constraint moves position ${most} most: KL ${number(kl[most])} nats.`]), ...(run.flips()[t] ? [`At ${several(run.flips()[t], 'position')} p and q prefer different tokens.`] : []), ...(run.disagrees(t) ? ['Mf and Mar choose differently here.'] : []), ...(run.config.kind !== null && !run.drawnAccepted[t] ? ['The draw of this step is not accepted.'] : [])],
     change: [lost(run, t) ? 'Other commits before it.' : 'Its commits, its pins, and what the model answers to them.'],
     jumps: [{text: `step ${t}`, go: {step: t}}, ...taken.slice(0, 3).map(i => ({text: `position ${i}, committed here`, go: {step: t, position: i}})), ...(lost(run, t) ? loss(run) : [])],
   };

@@ -1,11 +1,11 @@
-// The command palette: a token's text, p:37, s:12, q:5, an example, a command with its key.
+// The command palette: a token's text, p:37, s:12, q:5, a breakpoint, an example, a command with its key.
 
 import {el, visible, cut} from './draw.js';
 import {KEYS} from './keys.js';
 
 const MOST = 12;
 
-export function create({run, act, go, examples, show}) {
+export function create({run, act, go, examples, show, breaks}) {
   const input = el('input', {type: 'text', class: 'ds-input', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'ds-palette-list', 'aria-label': 'Find', placeholder: 'A token, p:37, s:12, q:5, an example, a command', autocomplete: 'off', spellcheck: 'false'});
   const list = el('ul', {class: 'ds-palette-list', role: 'listbox', id: 'ds-palette-list', 'aria-label': 'Found'});
   const dialog = el('dialog', {class: 'ds-dialog ds-palette', 'aria-label': 'Find'}, input, list);
@@ -26,6 +26,7 @@ export function create({run, act, go, examples, show}) {
       all.push(n <= limit ? {text: `${name} ${n}`, run: () => go(change)} : {text: `There is no ${name.toLowerCase()} ${n}: the last is ${limit}`, off: true});
     }
     for (const [name, , key, what] of KEYS) if (!low || what.toLowerCase().includes(low)) all.push({text: what, key, run: () => act(name)});
+    for (const text of breaks.texts()) if (!low || text.toLowerCase().includes(low)) all.push({text: `Stop where ${text}`, key: 'breakpoint', run: () => breaks.next(1, text)});
     for (const card of examples()) if (!low || card.title.toLowerCase().includes(low)) all.push({text: card.title, key: 'example', run: () => show(card.name)});
     if (now && text) {
       const seen = new Set();

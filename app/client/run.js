@@ -128,6 +128,8 @@ export class Run {
   }
   disagrees(t) { return this.disputed[t] === 1; }
   commits(t) { return this.commitCounts[t]; }
+  // Of each step so far, at how many masked positions p and q prefer different tokens.
+  flips() { return Array.from({length: this.count}, (_, t) => this.row('flip', t).reduce((n, flip, i) => n + (flip && this.masked(t, i)), 0)); }
   // The token that stands or, where masked, that the joint draw of this step has.
   drawn(t, i) { return this.at('drawn', t, i); }
 

@@ -1,6 +1,8 @@
 // Breakpoints: predicates over the recording. Written as text or put together; each has its hits here, and in the lanes.
 
-import {el} from '../draw.js';
+import {el, visible} from '../draw.js';
+
+const HITS = 200;
 
 export function create(go, trigger, server) {
   const input = el('input', {type: 'text', class: 'ds-input ds-mono', id: 'ds-break', placeholder: 'kl > 2 and token == "}"', autocomplete: 'off', spellcheck: 'false', 'aria-describedby': 'ds-break-error'});
@@ -12,6 +14,7 @@ export function create(go, trigger, server) {
   const element = el('div', {}, el('div', {class: 'ds-inline'}, el('label', {class: 'ds-label', for: 'ds-break', text: 'stop where'}), input, add), wrong,
     el('div', {class: 'ds-inline'}, name, sign, value, put, meaning), list);
   const stops = [];   // {text, hits: Map(run id -> {count, hits} )}
+  const opened = new Set();   // whose hits are written out
   let words = [], shown = null;
   input.addEventListener('keydown', event => { if (event.key === 'Enter') take(input.value); });
   name.addEventListener('change', build);
@@ -63,10 +66,21 @@ export function create(go, trigger, server) {
       const hits = run ? hitsOf(stop, run) : [];
       const next = way => () => { const found = reach(hits, way); if (found) go(found); };
       return el('li', {}, el('code', {text: stop.text}), el('span', {class: 'ds-count', text: `${hits.length} ${hits.length === 1 ? 'hit' : 'hits'}`}),
-        el('button', {type: 'button', class: 'ds-icon', text: '‹', 'aria-label': 'Previous hit', disabled: !hits.length, onclick: next(-1)}), el('button', {type: 'button', class: 'ds-icon', text: '›', 'aria-label': 'Next hit', disabled: !hits.length, onclick: next(1)}),
-        el('button', {type: 'button', class: 'ds-icon', text: '×', 'aria-label': `Remove the breakpoint ${stop.text}`, onclick: () => { stops.splice(stops.indexOf(stop), 1); changed(); }}));
+        el('button', {type: 'button', class: 'ds-icon', text: '‹', 'aria-label': 'Previous hit', title: hits.length ? null : 'It holds nowhere in this run', disabled: !hits.length, onclick: next(-1)}), el('button', {type: 'button', class: 'ds-icon', text: '›', 'aria-label': 'Next hit', title: hits.length ? null : 'It holds nowhere in this run', disabled: !hits.length, onclick: next(1)}),
+        el('button', {type: 'button', class: 'ds-icon', text: '×', 'aria-label': `Remove the breakpoint ${stop.text}`, onclick: () => { stops.splice(stops.indexOf(stop), 1); changed(); }}), ...(hits.length ? [listed(stop, run, hits)] : []));
     }));
     element.dataset.hits = run ? stops.reduce((n, stop) => n + hitsOf(stop, run).length, 0) : 0;
+  }
+
+  // Every hit as a place to go to; a run of thousands is written out a part at a time.
+  function listed(stop, run, hits) {
+    const places = el('div', {class: 'ds-hits'}), details = el('details', {}, el('summary', {text: 'where'}), places);
+    const fill = from => places.append(...hits.slice(from, from + HITS).map(([step, position]) => el('button', {type: 'button', class: 'ds-link-button', text: position < 0 ? `step ${step}` : `${step}, ${position}`, title: position < 0 ? `step ${step}` : `step ${step}, position ${position}: ${visible(run.text(run.drawn(step, position)))}`, onclick: () => go({step, ...(position < 0 ? {} : {position})})})),
+      ...(from + HITS < hits.length ? [el('button', {type: 'button', class: 'ds-button', text: `${(hits.length - from - HITS).toLocaleString('en')} more`, onclick: event => { event.target.remove(); fill(from + HITS); }})] : []));
+    details.open = opened.has(stop);
+    details.addEventListener('toggle', () => { if (details.open) opened.add(stop); else opened.delete(stop); if (details.open && !places.childElementCount) fill(0); });
+    if (details.open) fill(0);
+    return details;
   }
 
   function reach(hits, way) {
@@ -94,7 +108,12 @@ export function create(go, trigger, server) {
   }
 
   return {element, update,
-    next(way) { const found = shown && reach(stops.flatMap(stop => hitsOf(stop, shown.run)), way); if (found) go(found); },
+    // The next hit of any breakpoint, or of one; the first where none follows.
+    next(way, text = null) {
+      const hits = shown ? stops.filter(stop => text === null || stop.text === text).flatMap(stop => hitsOf(stop, shown.run)) : [], found = reach(hits, way);
+      if (found) go(found); else if (text !== null && hits.length) go({step: hits[0][0], ...(hits[0][1] < 0 ? {} : {position: hits[0][1]})});
+    },
     ticks: run => new Set(stops.flatMap(stop => hitsOf(stop, run).map(([step]) => step))),
-    cells: run => stops.flatMap(stop => hitsOf(stop, run)).filter(([, position]) => position >= 0)};
+    texts: () => stops.map(stop => stop.text),
+    hits: run => stops.flatMap(stop => hitsOf(stop, run))};
 }

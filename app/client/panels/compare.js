@@ -6,15 +6,16 @@ import {differs} from '../steps.js';
 import {ALIGNMENTS} from '../focus.js';
 import * as seeds from './seeds.js';
 
-const NAMES = {accepted: 'accepted', steps: 'steps', log_probability: 'log p of the commits', forbidden_mass: 'forbidden mass, mean', lost_at: 'lost at step'};
+const NAMES = {accepted: 'accepted', steps: 'steps', model_calls: 'model calls', log_probability: 'log p of the commits', forbidden_mass: 'forbidden mass, mean', lost_at: 'lost at step'};
 
-export function create(go, card, server) {
+export function create(go, card, server, act) {
   const changed = el('p', {class: 'ds-changed'}), why = el('div', {class: 'ds-why'}), table = el('table', {class: 'ds-table'}), texts = el('div', {class: 'ds-diff'});
-  const map = el('canvas', {class: 'ds-layer'}), slope = el('canvas', {class: 'ds-layer'}), tau = el('p', {class: 'ds-note'});
-  const mapPlot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Where the two runs differ, by step and position; arrow keys move in it'}, map), slopePlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Order of commits in both runs'}, slope);
+  const map = el('canvas', {class: 'ds-layer'}), pointer = el('i', {class: 'ds-row-mark'}), slope = el('canvas', {class: 'ds-layer'}), tau = el('p', {class: 'ds-note'});
+  const mapPlot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Where the two runs differ, by step and position; arrow keys move in it'}, map, pointer), slopePlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Order of commits in both runs'}, slope);
   const align = el('select', {class: 'ds-select', 'aria-label': 'How the two runs are aligned', onchange: () => go({align: align.value})}, ...Object.entries(ALIGNMENTS).map(([value, text]) => el('option', {value, text})));
+  const jump = (text, title, name) => el('button', {type: 'button', class: 'ds-icon', text, title, 'aria-label': title, onclick: () => act(name)});
   const beside = el('span', {class: 'ds-note'}), again = seeds.create(server);
-  const element = el('div', {class: 'ds-compare'}, el('div', {class: 'ds-align'}, el('span', {class: 'ds-label', text: 'Aligned'}), align, beside), changed, why, el('h4', {text: 'Differences'}), el('p', {class: 'ds-legend'}, el('span', {class: 'ds-key-a', text: '◤ only A commits'}), el('span', {class: 'ds-key-b', text: '◢ only B commits'}), el('span', {text: '≠ both commit, other tokens'})), mapPlot,
+  const element = el('div', {class: 'ds-compare'}, el('div', {class: 'ds-align'}, el('span', {class: 'ds-label', text: 'Aligned'}), align, jump('‹', 'Previous difference (⇧ v)', 'differenceBack'), jump('›', 'Next difference (v)', 'difference'), beside), changed, why, el('h4', {text: 'Differences'}), el('p', {class: 'ds-legend'}, el('span', {class: 'ds-key-a', text: '◤ only A commits'}), el('span', {class: 'ds-key-b', text: '◢ only B commits'}), el('span', {text: '≠ both commit, other tokens'})), mapPlot,
     el('h4', {text: 'Order of commits'}), tau, slopePlot, el('h4', {text: 'Outcome'}), table, texts, el('h4', {text: 'Other seeds'}), again.element);
   const known = new Map();
   let x, rowH = 3, now = null, drawn = '';
@@ -152,10 +153,15 @@ export function create(go, card, server) {
     again.update(a, b);
     if (view.rested || fresh) ask(a, b).then(answer => { if (answer && element.answer !== answer) { element.answer = answer; write(answer, {a, b}); } });
     const key = [a.id, b.id, a.count, b.count, widths.right, theme, view.position, view.rested].join();
-    if (key === drawn || (!view.rested && !fresh)) return;
-    drawn = key;
-    drawMap(view, widths.right);
-    drawSlope(view, widths.right);
+    if (key !== drawn && (view.rested || fresh)) {
+      drawn = key;
+      drawMap(view, widths.right);
+      drawSlope(view, widths.right);
+    }
+    if (!x) return;
+    pointer.style.transform = `translate(${Math.round(x.left) - 1}px, ${Math.round(2 + view.step * rowH) - 1}px)`;
+    pointer.style.width = `${Math.round(x.cell * Math.min(a.length, b.length)) + 2}px`;
+    pointer.style.height = `${Math.max(3, Math.round(rowH) + 1)}px`;
   }
   function rows({a, b}) {
     return {head: ['position', 'step in A', 'step in B', 'token in A', 'token in B'], body: Array.from({length: Math.min(a.length, b.length)}, (_, i) => [i, ...[a, b].map(run => run.commitStep[i] < 0 ? null : run.commitStep[i]), ...[a, b].map(run => visible(run.text(run.drawn(run.last, i))))])};

@@ -13,6 +13,8 @@ export const QUANTITIES = {
   commit: {name: 'Commit time', unit: 'step', what: 'the step that committed the position', top: run => Math.max(1, run.steps - 1), of: (run, t, i) => run.commitStep[i]},
 };
 
+const STRIP = 5;   // px of the strip below the map
+
 export function create(go, card, offline, hover) {
   const element = el('div', {class: 'ds-looms'});
   const select = el('select', {class: 'ds-select', 'aria-label': 'Quantity of the map'},
@@ -20,7 +22,7 @@ export function create(go, card, offline, hover) {
   select.addEventListener('change', () => go({metric: select.value}));
   const scale = el('span', {class: 'ds-scale'}), low = el('span', {text: '0'}), high = el('span');
   scale.style.background = CIVIDIS_CSS;
-  const legend = el('span', {class: 'ds-legend'}, low, scale, high);
+  const legend = el('span', {class: 'ds-legend'}, el('span', {text: '• forced', title: 'a single token is allowed there'}), el('span', {text: '◣ stop', title: 'a breakpoint hits there'}), low, scale, high);
   const sides = {a: one('a'), b: one('b')};
 
   function one(name) {
@@ -57,10 +59,10 @@ export function create(go, card, offline, hover) {
     s.x = axis(run.length, width);
     s.rowH = clamp(Math.floor(240 / run.steps), 2, 20);
     if (run.steps > 120) s.rowH = Math.max(1, 260 / run.steps);
-    const height = s.top + run.steps * s.rowH + 18;
+    const height = s.top + run.steps * s.rowH + STRIP + 20;
     s.height = height;
     const top = view.compare ? Math.max(quantity.top(view.a), quantity.top(view.b)) : quantity.top(run);
-    const key = [run.id, view.metric, top, width, view.theme, view.metric === 'commit' ? run.count : 0].join();
+    const hits = view.hits(run), key = [run.id, view.metric, top, width, view.theme, view.metric === 'commit' ? run.count : 0, hits.join(' ')].join();
     let c;
     if (key !== s.key || s.drawn > run.count || recording.has(s.base)) {
       c = prepare(s.base, width, height);
@@ -94,6 +96,7 @@ export function create(go, card, offline, hover) {
           diamond(c, x1 - gap - 4.5, y0 + 4.5, 2.5);
           c.stroke();
         }
+        if (w > 5 && h > 5 && run.at('forced', t, i)) { c.fillStyle = colour ? inkOn(colour) : colours.ink; c.beginPath(); c.arc(label ? x1 - gap - 6 : (x0 + x1 - gap) / 2, (y0 + y1 - gap) / 2, 1.7, 0, 7); c.fill(); }
         if (label) {
           c.fillStyle = colour ? inkOn(colour) : colours.ink;
           const fits = Math.floor((w - 7) / 6.7);
@@ -101,8 +104,41 @@ export function create(go, card, offline, hover) {
         }
       }
     }
+    stops(c, s, hits);
+    margins(c, s, run, colours);
     s.drawn = run.count;
-    s.box.setAttribute('aria-label', `${quantity.name} by step and position of run ${s.name.toUpperCase()}; arrow keys move in it`);
+    s.box.setAttribute('aria-label', `${quantity.name} by step and position of run ${s.name.toUpperCase()}, below it when each position was committed, beside it how many each step did; arrow keys move in it`);
+  }
+
+  // Where breakpoints hit: a corner of a cell, or a tick where the whole step does.
+  function stops(c, {x, rowH, top, run}, hits) {
+    for (const [t, i] of hits) {
+      if (t >= run.count) continue;
+      const x0 = i < 0 ? x.left - 8 : Math.round(x.x(i)), y1 = Math.round(top + (t + 1) * rowH) - 1, size = i < 0 ? 5 : clamp(Math.min(x.cell, rowH) * 0.45, 2, 7);
+      for (const [grow, colour] of [[1.5, '#fff'], [0, '#111']]) {
+        c.fillStyle = colour;
+        c.beginPath();
+        c.moveTo(x0 - grow, y1 + grow);
+        c.lineTo(x0 - grow, y1 - size - 1.5 * grow);
+        c.lineTo(x0 + size + 1.5 * grow, y1 + grow);
+        c.closePath();
+        c.fill();
+      }
+    }
+  }
+
+  // Below the map when each position was committed, beside it how many each step committed.
+  function margins(c, s, run, colours) {
+    const {x, rowH, top} = s, bottom = top + run.steps * rowH + 3, right = x.x(run.length) + 4, most = Math.max(1, ...run.commitCounts.subarray(0, run.count));
+    c.clearRect(right, top, x.right, run.steps * rowH);
+    c.fillStyle = alpha(colours.muted, 0.55);
+    for (let t = 0; t < run.count; t++) c.fillRect(right, top + t * rowH, Math.max(run.commits(t) ? 1 : 0, run.commits(t) / most * (x.right - 5)), Math.max(1, rowH - (rowH > 3 ? 1 : 0)));
+    for (let i = 0; i < run.length; i++) {
+      const x0 = Math.round(x.x(i)), w = Math.max(1, Math.round(x.x(i + 1)) - x0 - (x.cell > 5 ? 1 : 0)), commit = run.commitStep[i];
+      c.clearRect(x0, bottom, w, STRIP);
+      c.fillStyle = commit < 0 ? s.pattern : `rgb(${cividis(commit / Math.max(1, run.steps - 1))})`;
+      c.fillRect(x0, bottom, w, STRIP);
+    }
   }
 
   function axes(c, s, run, colours, compact) {
@@ -119,7 +155,7 @@ export function create(go, card, offline, hover) {
     c.textAlign = 'center';
     c.textBaseline = 'top';
     const step = niceStep(run.length, run.length * x.cell, compact ? 34 : 26);
-    for (let i = 0; i < run.length; i += step) c.fillText(`${i}`, x.x(i + 0.5), bottom + 4);
+    for (let i = 0; i < run.length; i += step) c.fillText(`${i}`, x.x(i + 0.5), bottom + STRIP + 6);
     c.textAlign = 'left';
     const block = run.config.block_length;
     c.strokeStyle = colours.ink;

@@ -56,11 +56,20 @@ export function create(go, card) {
       c.stroke();
     }
     c.setLineDash([]);
-    // Largest KL of each step, as dots: where the constraint pushed hardest.
+    // Largest KL of each step, dotted: where the constraint pushed hardest.
     const push = t => { let most = 0; const kl = run.row('kl', t); for (let i = 0; i < run.length; i++) if (kl[i] < Infinity && kl[i] > most) most = kl[i]; return most; };
     const top = run.top.kl || 1;
-    c.fillStyle = colours.muted;
-    for (let t = 0; t < run.count; t++) { const y = line.bottom - push(t) / top * (line.bottom - line.top); c.fillRect((t + 0.5) * cell - 1, y - 1, 2, 2); }
+    c.strokeStyle = colours.muted;
+    c.lineWidth = 1;
+    c.setLineDash([1, 2]);
+    c.beginPath();
+    for (let t = 0; t < run.count; t++) c.lineTo((t + 0.5) * cell, line.bottom - push(t) / top * (line.bottom - line.top));
+    c.stroke();
+    c.setLineDash([]);
+    // Where p and q prefer different tokens, a tick each step, as tall as many positions do.
+    const flips = run.flips(), mostFlips = Math.max(1, ...flips);
+    c.fillStyle = colours.p;
+    flips.forEach((n, t) => { const h = n / mostFlips * 5; if (n) c.fillRect((t + 0.5) * cell - 0.75, base - bars + 1, 1.5, Math.max(2, h)); });
     c.fillStyle = colours.ink;
     for (const t of ticks) { const x = (t + 0.5) * cell; c.beginPath(); c.moveTo(x - 4, height); c.lineTo(x + 4, height); c.lineTo(x, height - 6); c.closePath(); c.fill(); }
     for (let t = 0; t < run.count; t++) {

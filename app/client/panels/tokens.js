@@ -41,7 +41,7 @@ export function create(go, card, offline, point, hover) {
 
   function fill(s, run, view) {
     const {position, second, span} = view, beside = view.compare && (s.name === 'a' ? view.b : view.a);
-    while (s.chips.length > run.length) s.chips.pop().remove();
+    while (s.chips.length > run.length) { const chip = s.chips.pop(); chip.newline?.remove(); chip.remove(); }
     while (s.chips.length < run.length) {
       const chip = el('button', {type: 'button', class: 'ds-token', role: 'option', 'data-i': s.chips.length, tabindex: -1});
       s.chips.push(chip);
@@ -67,7 +67,7 @@ export function create(go, card, offline, point, hover) {
         for (const name of ['rival', 'differs', 'special', 'here', 'second']) chip.classList.toggle(name, flags.split('|').includes(name));
         chip.tabIndex = i === position ? 0 : -1;
         chip.setAttribute('aria-selected', i === position);
-        chip.classList.toggle('break', text.includes('\n'));
+        wrap(chip, !hidden && text.includes('\n'));
       }
     }
     s.text.textContent = visible(run.drawnTexts[t]) || '(nothing)';
@@ -76,6 +76,12 @@ export function create(go, card, offline, point, hover) {
     s.verdict.dataset.accepted = accepted;
     s.badge.hidden = !view.compare;
     s.box.classList.toggle('active', view.compare && view.side === s.name);
+  }
+
+  // A token that ends a line ends one here too.
+  function wrap(chip, ends) {
+    if (ends && !chip.newline) chip.after(chip.newline = el('i', {class: 'ds-newline', 'aria-hidden': 'true'}));
+    else if (!ends && chip.newline) { chip.newline.remove(); chip.newline = null; }
   }
 
   function update(view) {

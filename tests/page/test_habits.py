@@ -1,0 +1,214 @@
+"""What the patterns promise besides: stops in the map and as a list, strips beside it, lanes, pointers in every chart, lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from conftest import ROW, Debugger, form
+from playwright.sync_api import Locator, expect
+
+from app import sessions
+from engine import comparison
+from engine.trace import Trace
+
+pytestmark = [
+    pytest.mark.page,
+    # The server runs in this process, and what Gradio and pandas deprecate is not ours to mend.
+    pytest.mark.filterwarnings("default"),
+]
+
+
+def shown(debugger: Debugger) -> Trace:
+    found = sessions.find(debugger.get("run"))
+    assert found is not None
+    return found.trace
+
+
+def example(debugger: Debugger, name: str, words: str = "step=0&pos=0") -> Debugger:
+    debugger.open(f"#a=example:{name}&{words}")
+    debugger.wait("run", f"example:{name}")
+    debugger.wait("detail", "here")
+    debugger.blur()
+    return debugger
+
+
+def stop_where(debugger: Debugger, text: str) -> None:
+    debugger.page.locator("#ds-break").fill(text)
+    debugger.page.locator("#ds-break").press("Enter")
+    expect(debugger.page.locator(".ds-breaks code").last).to_have_text(text)
+    debugger.blur()
+
+
+# Colours of the map, read back out of its pixels: `[r, g, b]` in the middle of a place given in px of the page.
+PIXEL = """(canvas, [x, y]) => {
+  const scale = canvas.width / canvas.clientWidth;
+  return Array.from(canvas.getContext('2d').getImageData(Math.round(x * scale), Math.round(y * scale), 1, 1).data);
+}"""
+
+
+def map_of(debugger: Debugger) -> tuple[Locator, float, float]:
+    """The map, and the size of its cells in px: x from 46, y from 4."""
+    canvas = debugger.page.locator(".ds-map .ds-plot[data-side=a] canvas")
+    cell = debugger.page.locator(".ds-map .ds-plot[data-side=a] .ds-cell-mark")
+    column = debugger.page.locator(".ds-map .ds-plot[data-side=a] .ds-column-mark")
+    steps = shown(debugger).header.config.steps
+    width = float(cell.evaluate("n => parseFloat(n.style.width)"))
+    height = float(column.evaluate("n => parseFloat(n.style.height)"))
+    return canvas, width + (1 if width > 4 else 0), height / steps
+
+
+def test_every_hit_of_a_breakpoint_is_listed_and_marked_in_its_cell(debugger: Debugger) -> None:
+    page = example(debugger, "no-such-hour").page
+    canvas, width, height = map_of(debugger)
+    before = canvas.evaluate("c => c.toDataURL()")
+    run = shown(debugger)
+    wanted = [
+        (t, int(i))
+        for t, step in enumerate(run.steps)
+        for i in np.flatnonzero(step.kl > 1)
+        if step.canvas[i] == run.header.vocabulary.mask_id
+    ]
+    assert wanted
+    stop_where(debugger, "kl > 1")
+    page.wait_for_function(
+        "([css, was]) => document.querySelector(css).toDataURL() !== was", arg=[".ds-map canvas", before]
+    )
+    for t, i in wanted:
+        corner = canvas.evaluate(PIXEL, [46 + i * width + 1.5, 4 + (t + 1) * height - 2.5])
+        assert corner[:3] == [17, 17, 17], f"no mark at step {t}, position {i}"
+    page.locator(".ds-breaks summary").click()
+    places = page.locator(".ds-hits button")
+    expect(places).to_have_text([f"{t}, {i}" for t, i in wanted])
+    places.last.click()
+    debugger.wait("step", str(wanted[-1][0]))
+    debugger.wait("position", str(wanted[-1][1]))
+    # What is written out stays so while the focus moves, and the palette knows the breakpoint.
+    expect(places.first).to_be_visible()
+    debugger.blur()
+    debugger.press("/")
+    page.get_by_role("combobox", name="Find").fill("kl > 1")
+    page.get_by_role("option", name="Stop where kl > 1").click()
+    debugger.wait("step", str(wanted[0][0]))
+
+
+def test_a_breakpoint_without_a_hit_says_why_its_buttons_rest(debugger: Debugger) -> None:
+    page = example(debugger, "no-such-hour").page
+    stop_where(debugger, "step > 99")
+    button = page.get_by_role("button", name="Next hit")
+    expect(button).to_be_disabled()
+    expect(button).to_have_attribute("title", "It holds nowhere in this run")
+
+
+def test_forced_cells_have_a_dot_and_the_strips_say_when_and_how_many(
+    debugger: Debugger, table: Callable[..., str]
+) -> None:
+    page = debugger.open().page
+    debugger.run(form(table([ROW] * 8), source="[0-9]{3}x[0-9]{4}|[0-9]{8}", steps=4) | {"source": "[0-9]{7}\\."})
+    debugger.blur()
+    debugger.press("Home")
+    debugger.wait("step", "0")
+    run = shown(debugger)
+    canvas, width, height = map_of(debugger)
+    sizes = np.bincount(run.header.automaton.token_class, minlength=run.header.automaton.classes)
+    forced = np.isfinite(run.steps[0].log_lift) @ sizes == 1
+    assert forced.tolist() == [False] * 7 + [True], "the dot at the end alone is forced"
+    dots = []
+    for i in range(8):
+        at = [46 + (i + 1) * width - 7.5, 4 + height / 2]
+        around = canvas.evaluate(PIXEL, [at[0] - 6, 4 + height - 4])
+        dots.append(canvas.evaluate(PIXEL, at)[:3] != around[:3])
+    assert dots == forced.tolist()
+    # Two are committed a step: the strip below has four colours, each twice; the bars beside are as long as each other.
+    bottom = 4 + 4 * height + 5
+    colours = [tuple(canvas.evaluate(PIXEL, [46 + (i + 0.5) * width, bottom])[:3]) for i in range(8)]
+    commits = comparison.commit_steps(run)
+    for i in range(8):
+        for j in range(8):
+            assert (colours[i] == colours[j]) == (commits[i] == commits[j])
+    for t in range(4):
+        assert canvas.evaluate(PIXEL, [46 + 8 * width + 8, 4 + (t + 0.5) * height])[3] > 0
+    expect(page.locator(".ds-map .ds-legend")).to_contain_text("forced")
+
+
+def test_the_lanes_mark_where_p_and_q_prefer_different_tokens(debugger: Debugger) -> None:
+    page = example(debugger, "no-such-hour").page
+    run = shown(debugger)
+    flips = [
+        int(
+            (
+                (s.top_ids[:, 0, 0] != s.top_ids[:, 1, 0])
+                & (s.top_ids[:, 1, 0] >= 0)
+                & (s.canvas == run.header.vocabulary.mask_id)
+            ).sum()
+        )
+        for s in run.steps
+    ]
+    assert 0 in flips
+    assert max(flips) > 0
+    lanes = page.locator(".ds-lanes")
+    width = float(lanes.evaluate("c => c.clientWidth"))
+    orange = page.evaluate(
+        "() => { const n = document.querySelector('.ds'); return getComputedStyle(n).getPropertyValue('--p').trim(); }"
+    )
+    rgb = [int(orange[k : k + 2], 16) for k in (1, 3, 5)]
+    for t, n in enumerate(flips):
+        pixel = lanes.evaluate(PIXEL, [(t + 0.5) * width / len(flips), 30])[:3]
+        assert (np.abs(np.asarray(pixel) - rgb).max() < 60) == (n > 0), f"step {t}: {n} positions"
+    track = page.locator(".ds-track")
+    track.hover(position={"x": (int(np.argmax(flips)) + 0.5) * width / len(flips), "y": 20})
+    expect(page.locator("#ds-card")).to_contain_text(re.compile(r"At \d+ positions? p and q prefer different tokens"))
+
+
+def test_the_pointer_of_the_step_is_in_the_map_of_differences_too(debugger: Debugger) -> None:
+    page = debugger.open("#a=example:mf-mar&b=example:mf-mar-beside&step=2&pos=0").page
+    debugger.wait("compare", "example:mf-mar-beside")
+    expect(page.locator(".ds-against")).to_contain_text("They part at step")
+    pointer = page.locator(".ds-compare .ds-row-mark")
+    tops = []
+    for step in ("2", "3", "4"):
+        debugger.wait("step", step)
+        expect(pointer).to_be_visible()
+        tops.append((pointer.bounding_box() or {})["y"])
+        debugger.blur()
+        debugger.press("ArrowRight")
+    assert tops[1] - tops[0] == pytest.approx(tops[2] - tops[1], abs=1.01)
+    assert tops[1] > tops[0] + 1
+
+
+def test_differences_are_walked_both_ways_by_button_and_key(debugger: Debugger) -> None:
+    page = debugger.open("#a=example:mf-mar&b=example:mf-mar-beside&step=0&pos=0").page
+    debugger.wait("compare", "example:mf-mar-beside")
+    panel = page.locator(".ds-against")
+    expect(panel).to_contain_text("They part at step")
+    debugger.blur()
+    seen = []
+    for _ in range(3):
+        panel.get_by_role("button", name=re.compile("^Next difference")).click()
+        page.wait_for_timeout(250)
+        seen.append(debugger.get("step"))
+    assert len(set(seen)) == 3
+    debugger.blur()
+    debugger.press("Shift+V")
+    debugger.wait("step", seen[1] or "")
+    panel.get_by_role("button", name=re.compile("^Previous difference")).click()
+    debugger.wait("step", seen[0] or "")
+    rows = panel.get_by_role("row", name=re.compile("^model calls"))
+    runs = [sessions.find(run) for run in ("example:mf-mar", "example:mf-mar-beside")]
+    expect(rows.locator("td")).to_have_text([str(len(run.trace.steps)) for run in runs if run])
+
+
+def test_the_canvas_breaks_its_lines_where_the_text_does(debugger: Debugger, table: Callable[..., str]) -> None:
+    page = debugger.open().page
+    row = [0.1] * 10 + [0.0, 0.5]
+    debugger.run(
+        form(table([row] * 6, [*"0123456789.", "\n"]), source="[0-9]{2}\\n[0-9]{2}\\n", length=6, steps=6, block=6)
+    )
+    debugger.blur()
+    debugger.press("End")
+    boxes = [page.locator(f".ds-tokens [data-i='{i}']").bounding_box() or {} for i in range(6)]
+    tops = [box["y"] for box in boxes]
+    assert tops[0] == tops[1] == tops[2] < tops[3] == tops[4] == tops[5]
+    expect(page.locator(".ds-tokens [data-i='2']")).to_have_text("⏎")
