@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,10 @@ from viz import automaton, graph, payload
 
 if TYPE_CHECKING:
     from engine.constraints import Constraint
+    from engine.diagnosis.examination import Examined
     from engine.errors import Finding
     from engine.trace import Config
+    from engine.vocabulary import Vocabulary
 
 Answer = dict[str, Any]
 LOOKED_AT = ("kind", "source", "model", "length", "steps", "block_length", "pins", *form.OPTIONS)
@@ -30,21 +33,24 @@ LONGEST_TEXT = 10_000
 """Characters of a text that is held against a constraint."""
 LONGEST_SOURCE = 1 << 20
 EXAMPLES = 3
-_checking = threading.Lock()
+SHOWN_SIDES = 2
+"""Further places of an error, as the other side of a conflict, that are shown with their lines."""
+_checking, _trying = threading.Lock(), threading.Lock()
 
 
 def check(values: tuple[Any, ...]) -> Answer:
-    """Diagnose what the form says.
+    """Diagnose what the form says; changes that may mend it are not tried yet, that is for `get_remedies`.
 
     Args:
         values: of the form, in the order of `app.form.FIELDS`.
 
     Returns:
-        `findings`, the best explanation first; `constraint`, its kind, source and options, by which a text can be held
+        `findings`, the best explanation first, each with the number of changes that `may_mend` it; `asked`, what
+        `get_remedies` is to be asked for them; `constraint`, its kind, source and options, by which a text can be held
         against it, None where it can't be read; `shortest` and `sampled` accepted texts; `open`, what was not looked
         at, and why.
     """
-    told: Answer = {"findings": [], "constraint": None, "shortest": [], "sampled": [], "open": None}
+    told: Answer = {"findings": [], "asked": None, "constraint": None, "shortest": [], "sampled": [], "open": None}
     given = dict(zip(form.FIELDS, values, strict=True))
     if given["kind"] == "none" or not given["source"]:
         return told
@@ -53,9 +59,37 @@ def check(values: tuple[Any, ...]) -> Answer:
     except InputError as error:
         return {**told, "findings": [_refused(error)]}
     with _checking:  # one at a time: the same text is often asked for twice
-        found, told["open"] = _findings(config, tuple(pins), _as_of(config.model))
-    told["findings"] = [_plain(finding) for finding in found]
-    return {**told, **_accepted(config)}
+        looked = _looked(config, tuple(pins), _as_of(config.model))
+    from engine.diagnosis import static
+
+    tries = [len(static.candidates(finding, looked.examined)) for finding in looked.examined.found]
+    found = zip(looked.examined.found, tries, strict=True)
+    told["findings"] = [{**_plain(finding), "may_mend": count} for finding, count in found]
+    told["asked"] = {"values": list(values)} if any(tries) else None
+    return {**told, "open": looked.open, **_accepted(config, looked.examined)}
+
+
+def get_remedies(asked: object) -> Answer:
+    """Try the changes that may mend what `check` found.
+
+    A public endpoint, like those of `app.endpoints`: whatever comes in is checked.
+
+    Returns:
+        `findings`, as `check` listed them: the `remedies` that mend each, and how many were left `untried`.
+    """
+    values = asked.get("values") if isinstance(asked, dict) else None
+    try:
+        if not isinstance(values, list) or len(values) != len(form.FIELDS):
+            raise ConfigError("There is no such form.", "Send the values of its fields.")
+        config, pins = form.read_form(tuple(values))
+        with _checking:
+            looked = _looked(config, tuple(pins), _as_of(config.model))
+        with _trying:
+            found = looked.mended
+    except InputError as error:
+        return {"error": "mistake", **message(error)}
+    plain = [finding.plain() for finding in found]
+    return {"findings": payload.plain([{"remedies": f["remedies"], "untried": f["untried"]} for f in plain])}
 
 
 def _as_of(model: str) -> float:
@@ -68,46 +102,55 @@ def _as_of(model: str) -> float:
     return float(loading.is_loaded(model))
 
 
-@lru_cache(maxsize=32)
-def _findings(config: Config, pins: tuple[str, ...], _as_of: float) -> tuple[tuple[Finding, ...], str | None]:
-    """Return what is found, with the tokens of a model that is at hand, and what was left open."""
+@dataclass(frozen=True, eq=False)
+class _Looked:
+    """What was found, with the vocabulary of a model that is at hand, and what was left open."""
+
+    examined: Examined
+    vocabulary: Vocabulary | None
+    open: str | None = None
+
+    @cached_property
+    def mended(self) -> tuple[Finding, ...]:
+        """The findings with the changes that were tried and mend them."""
+        from engine.diagnosis import static
+
+        return static.mended(self.examined, self.vocabulary)
+
+
+@lru_cache(maxsize=8)
+def _looked(config: Config, pins: tuple[str, ...], _as_of: float) -> _Looked:
     # It brings compiled loops, which the page does not need to open.
     from engine import preparation
-    from engine.diagnosis import static
+    from engine.diagnosis import examination
 
     try:
         denoiser = loading.at_hand(config.model)
         if denoiser is None:
-            return _of_text(config), f"Its tokens are looked at once {config.model} is loaded, by a run."
+            unseen = f"Its tokens are looked at once {config.model} is loaded, by a run."
+            return _Looked(examination.examine_text(config), None, unseen)
         preparation.check(config)
         placed = preparation.pin_tokens(denoiser, config.length, preparation.read_pins(pins))
-        return static.findings(dataclasses.replace(config, pins=placed), denoiser.vocabulary), None
+        asked = dataclasses.replace(config, pins=placed)
+        return _Looked(examination.examine(asked, denoiser.vocabulary), denoiser.vocabulary)
     except InputError as error:
-        return (*_of_text(config), static.refusal(error)), None
+        text = examination.examine_text(config)
+        found = examination.ranked([*text.found, examination.refusal(error)])
+        return _Looked(dataclasses.replace(text, found=found), None)
 
 
-def _of_text(config: Config) -> tuple[Finding, ...]:
-    from engine.diagnosis import static
-
-    try:
-        return tuple(_read(config.kind or "", config.source, config.reading).findings)
-    except InputError as error:
-        return (static.refusal(error),)
-
-
-def _accepted(config: Config) -> Answer:
+def _accepted(config: Config, examined: Examined) -> Answer:
     """Return accepted texts, and the constraint where it can be held against others."""
     from engine.diagnosis import strings
 
-    try:
-        automaton = _read(config.kind or "", config.source, config.reading).automaton
-    except InputError:
+    constraint = examined.constraint
+    if constraint is None or any(finding.code == "size" for finding in examined.found):
         return {}
     source = list(config.source) if isinstance(config.source, tuple) else config.source
     return {
         "constraint": {"kind": config.kind, "source": source, "reading": [list(pair) for pair in config.reading]},
-        "shortest": list(strings.shortest(automaton, EXAMPLES)),
-        "sampled": list(strings.sampled(automaton, seed=0, count=EXAMPLES)),
+        "shortest": list(strings.shortest(constraint.automaton, EXAMPLES)),
+        "sampled": list(strings.sampled(constraint.automaton, seed=0, count=EXAMPLES)),
     }
 
 
@@ -119,15 +162,17 @@ def _read(kind: str, source: str | tuple[str, ...] | None, reading: tuple[tuple[
 
 
 def _refused(error: InputError) -> Answer:
-    from engine.diagnosis import static
+    from engine.diagnosis import examination
 
-    return _plain(static.refusal(error))
+    return _plain(examination.refusal(error))
 
 
 def _plain(finding: Finding) -> Answer:
-    """Return a finding as the page shows it, with the lines of its place."""
+    """Return a finding as the page shows it, with the lines of its place, and of an error those of the other sides."""
     plain: Answer = payload.plain(finding.plain())
-    return {**plain, "frame": finding.where.frame() if finding.where else None}
+    others = finding.related[:SHOWN_SIDES] if finding.severity == "error" else ()
+    frames = [{**place.plain(), "frame": place.frame()} for place in others]
+    return {**plain, "frame": finding.where.frame() if finding.where else None, "frames": frames}
 
 
 def applied(values: tuple[Any, ...], changes: object) -> tuple[Any, ...]:

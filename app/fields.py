@@ -58,7 +58,7 @@ def _constraint(value: Parts) -> Parts:
     return {
         "kind": gr.Radio(kinds, value=kind, label="Constraint", elem_id="kind"),
         "source": gr.Textbox(value.get("source", ""), elem_id="source", **source),
-        "checked": component("check.js", None, "checked", ("apply",), [checking.get_reading]),
+        "checked": component("check.js", None, "checked", ("apply",), [checking.get_reading, checking.get_remedies]),
         **_options(value),
     }
 

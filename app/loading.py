@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,11 @@ def _fresh(name: str, progress: Callable[[int, int], None] | None = None) -> Den
 
 @lru_cache(maxsize=len(SMALL))
 def _small(name: str) -> Denoiser:
-    return _fresh(name)
+    found = _fresh(name)
+    # Torch's half a million objects stay for good; each full collection would look through them for a quarter second.
+    gc.collect()
+    gc.freeze()
+    return found
 
 
 def _last(name: str, progress: Callable[[int, int], Any] | None = None) -> Denoiser:

@@ -5,6 +5,7 @@ The bars are absolute: there is no peer that computes the same. CPU time on one 
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from typing import Annotated
@@ -17,13 +18,43 @@ from rich.table import Table
 from benchmarks import cases
 from benchmarks.timing import cpu_ms, machine
 from engine import models, token_automaton
-from engine.constraints import read
+from engine.constraints import KINDS, read
 from engine.decode import denoise
-from engine.diagnosis import conflict, dynamic, static
+from engine.diagnosis import conflict, dynamic, examination, static, strings
+from engine.diagnosis.examination import Examined
 from engine.diagnosis.subject import Subject
 from engine.token_automaton import TokenAutomaton
 from engine.trace import Config, Header, Trace
 from engine.vocabulary import Vocabulary
+
+_NAME = {"type": "string", "minLength": 8, "maxLength": 3}
+_OPEN = {"type": "object", "properties": {"name": _NAME, "age": {"type": "integer"}}, "required": ["name"]}
+_TYPES = {"a": {"allOf": [{"type": "string"}, {"type": "integer"}]}, "b": {"type": "string"}}
+_CONTACT = {
+    "name": {"type": "string"},
+    "age": {"type": "integer", "minimum": 0},
+    "email": {"format": "email", "type": "string"},
+}
+TYPED = (
+    ("a regex", "regex", r"[0-9]+\s*(kg|lb)"),
+    ("a function", "tools", KINDS["tools"].example),
+    ("bounds that contradict", "json_schema", {"type": "integer", "minimum": 5, "maximum": 3}),
+    ("lengths that contradict, in an open object", "json_schema", _OPEN),
+    (
+        "types that contradict",
+        "json_schema",
+        {"type": "object", "properties": _TYPES, "required": ["a", "b"], "additionalProperties": False},
+    ),
+    (
+        "an open object with an e-mail",
+        "json_schema",
+        {"type": "object", "properties": _CONTACT, "required": ["name", "email"]},
+    ),
+    ("a database", "sql", KINDS["sql"].example),
+)
+"""Constraints as people type them, in a canvas of 64."""
+FOUND_MS, TRIED_MS = 100.0, 1000.0
+"""Until the findings of what is typed are there, and until the changes that mend it are, from the last key on."""
 
 
 class Random:
@@ -64,11 +95,32 @@ def record(vocabulary: Vocabulary, automaton: TokenAutomaton, length: int, sampl
     return Trace(header, tuple(denoise(model, automaton, asked)))
 
 
+def typed(vocabulary: Vocabulary, repeats: int) -> list[tuple[str, float, float]]:
+    """Time what the page does while a constraint is typed: read, compile, examine, examples; then the changes."""
+    rows = []
+    for name, kind, given in TYPED:
+        source = given if isinstance(given, str) else json.dumps(given)
+        asked = Config("", kind, source, length=64, steps=64, block_length=64)
+
+        def told(asked: Config = asked) -> Examined:
+            examined = examination.examine(asked, vocabulary)
+            assert examined.constraint is not None
+            strings.shortest(examined.constraint.automaton)
+            strings.sampled(examined.constraint.automaton, seed=0)
+            return examined
+
+        examined = told()
+        rows.append((f"typed, {name}: findings", least(told, repeats), FOUND_MS))
+        tried = least(lambda examined=examined: static.mended(examined, vocabulary), repeats)
+        rows.append((f"typed, {name}: changes tried", tried, TRIED_MS))
+    return rows
+
+
 def main(
     quick: Annotated[bool, typer.Option(help="Shorter canvases and fewer repeats.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Time the diagnosis of a five-parameter function call."""
+    """Time the diagnosis of a five-parameter function call, and that of constraints as they are typed."""
     length, repeats = (64, 3) if quick else (256, 7)
     vocabulary = models.load("embedded").vocabulary
     constraint = read("regex", cases.function_call())
@@ -78,11 +130,18 @@ def main(
     failed = record(vocabulary, automaton, length, "independent")
     canvas = conflict.canvas_of(automaton, failed.canvas, vocabulary.mask_id)
     sizes = {"length": length, "states": automaton.states, "vocabulary": vocabulary.size}
+
+    def whole() -> object:
+        return static.mended(examination.examine_subject(subject), vocabulary)
+
+    gc.collect()
+    gc.freeze()  # as the page does when it has read its model
     rows = [
-        ("static findings, constraint compiled", least(lambda: static.of_subject(subject), repeats), 100.0),
+        ("static findings with changes, constraint compiled", least(whole, repeats), 100.0),
         ("findings of an exact run", least(lambda: dynamic.findings(exact), repeats), 500.0),
         ("findings of an unconstrained run", least(lambda: dynamic.findings(failed), repeats), 500.0),
         ("minimal conflict of a full canvas", least(lambda: conflict.minimal_conflict(canvas), repeats), 200.0),
+        *typed(vocabulary, repeats),
     ]
     if as_json:
         listed = [{"what": what, "ms": ms, "bar_ms": bar, "holds": ms <= bar} for what, ms, bar in rows]

@@ -114,6 +114,7 @@ class Finding:
         focus: where in a run it is to be seen.
         evidence: what was computed, as data for JSON.
         remedies: changes that are known to mend it, the best first.
+        untried: how many changes might mend it that were not tried, as that takes too much work.
     """
 
     code: str
@@ -127,6 +128,7 @@ class Finding:
     focus: Focus = Focus()
     evidence: Mapping[str, Any] = field(default_factory=dict)
     remedies: tuple[Remedy, ...] = ()
+    untried: int = 0
 
     def plain(self) -> dict[str, Any]:
         """Return the finding as data for JSON."""
@@ -142,6 +144,7 @@ class Finding:
             "focus": asdict(self.focus),
             "evidence": dict(self.evidence),
             "remedies": [{"label": remedy.label, "changes": dict(remedy.changes)} for remedy in self.remedies],
+            "untried": self.untried,
         }
 
 

@@ -28,6 +28,7 @@ DATA = Path(__file__).parent / "data"
 BUGS = {c["id"]: c for c in map(json.loads, (DATA / "bugs/cases.jsonl").read_text().splitlines())}
 REGEXES = {c["id"]: c["regex"] for c in map(json.loads, (DATA / "regex/regexes.jsonl").read_text().splitlines())}
 LETTERS = fake.characters("".join(map(chr, range(0x20, 0x7F))))
+LETTERS_ALONE = fake.characters("".join(map(chr, range(0x20, 0x7F))), eos=False)
 
 
 def config(kind: str, source: Any, length: int = 16, **settings: Any) -> Config:
@@ -147,14 +148,6 @@ def test_the_parts_of_a_conflict_are_empty_together_and_no_one_of_them_is_needle
         assert not nothing_with(tuple(d for d in found if d != demand))
 
 
-def test_a_conflict_that_is_not_found_in_time_is_said_to_be_undetermined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(empty, "SECONDS", -1.0)
-    finding = diagnosed(config("regex", r"a(?=b)c"))[0]
-    assert finding.code == "empty"
-    assert "not determined" in finding.message
-    assert "conflict" not in finding.evidence
-
-
 @pytest.mark.parametrize(
     ("schema", "conflict"),
     [
@@ -217,6 +210,16 @@ def test_c4_a_canvas_that_no_accepted_text_fills_is_told_with_the_lengths_that_a
     assert len(shortest["token_ids"]) == listed[0]
     assert sum(part["tokens"] for part in shortest["parts"]) == listed[0]
     assert "".join(part["text"] for part in shortest["parts"]) == shortest["text"]
+
+
+def test_c4_no_length_is_offered_that_a_pin_lies_beyond() -> None:
+    pin = next(v for v, data in enumerate(LETTERS.token_bytes) if data == b"b")
+    for place, offered in ((3, [6, 4]), (4, [6])):
+        finding = diagnosed(config("regex", "(?:ab)+", 5, pins=((place, pin),)), LETTERS_ALONE)[0]
+        assert finding.code == "length"
+        lengths_offered = [r.changes["length"] for r in finding.remedies]
+        assert set(lengths_offered) <= set(offered)
+        assert all(place < n for n in lengths_offered)
 
 
 def test_c4_a_canvas_that_only_the_shortest_texts_fill_leaves_no_room_for_eos() -> None:

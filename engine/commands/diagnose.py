@@ -53,7 +53,7 @@ def _of_constraint(
     given: Given, model: str, length: int | None, pins: list[str], texts: list[str]
 ) -> tuple[dict[str, Any], Sequence[Finding]]:
     from engine import constraints, models
-    from engine.diagnosis import static, strings
+    from engine.diagnosis import examination, static, strings
 
     # Pins need the tokenizer of a model, and a table says the length; of any other model its vocabulary is enough.
     denoiser = models.load(model) if pins or model.startswith("table:") else None
@@ -64,7 +64,7 @@ def _of_constraint(
         config = _config(given, model, denoiser, size, pins)
         findings = static.findings(config, vocabulary)
     except InputError as error:
-        return {}, [static.refusal(error)]
+        return {}, [examination.refusal(error)]
     content: dict[str, Any] = {"length": size, "shortest": [], "sampled": [], "texts": []}
     if not any(f.code in ("syntax", "unsupported", "size", "input") and f.severity == "error" for f in findings):
         constraint = constraints.read(given.kind or "", given.source, **dict(given.reading))

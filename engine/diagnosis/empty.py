@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from engine import automaton
+from engine import automaton, effort
 from engine.diagnosis import schema
 from engine.diagnosis.subject import named, place_of
 from engine.errors import Finding, SizeError
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from engine.pattern import Pattern
     from engine.trace import Config
 
-SECONDS = 1.0
-"""Processor time for the whole search."""
 COMPILE_STEPS = 300_000
 """Of work for one try."""
 MOST_PARTS = 400
@@ -52,10 +49,6 @@ T = TypeVar("T")
 Path = tuple[int, ...]
 _ANY_CHARACTER = Chars(ANY, Origin(0, 0))
 _ANY_TEXT = Repeat(_ANY_CHARACTER, 0, None)
-
-
-class OutOfTimeError(Exception):
-    """The search was stopped before it was certain."""
 
 
 @dataclass(frozen=True)
@@ -161,22 +154,19 @@ def minimal_demands(constraint: Constraint) -> tuple[Demand, ...]:
     """Find an inclusion-minimal set of demands that nothing satisfies together.
 
     Raises:
-        OutOfTimeError: it isn't known after `SECONDS`.
+        OutOfStepsError: a limit of work is passed before it is known.
     """
     pattern = constraint.pattern
     listed = demands_by_origin(pattern)
-    until = time.thread_time() + SECONDS
     if len(listed) > MOST_PARTS:
-        raise OutOfTimeError
+        raise effort.OutOfStepsError
 
     def impossible(kept: Sequence[Demand]) -> bool:
-        if time.thread_time() > until:
-            raise OutOfTimeError
         dropped = {path for demand in listed if demand not in kept for path in demand.paths}
         try:
             return automaton.compile(without(pattern, dropped), steps=COMPILE_STEPS).is_empty
         except SizeError:
-            raise OutOfTimeError from None
+            raise effort.OutOfStepsError from None
 
     # A class that matches nothing is a whole explanation: those and look-arounds are to be blamed first.
     empty = {(d.paths, d.origin) for d in listed if _matches_nothing(pattern, d)}
@@ -194,26 +184,26 @@ def _matches_nothing(pattern: Pattern, demand: Demand) -> bool:
     return False
 
 
-def _places(constraint: Constraint) -> list[Place]:
+def places(constraint: Constraint) -> list[Place]:
     """Return the places of a minimal conflict, the one to blame first.
 
     Raises:
-        OutOfTimeError: it isn't known after `SECONDS`.
+        OutOfStepsError: a limit of work is passed before it is known.
     """
     if constraint.kind not in schema.KINDS:
         return [place_of(constraint, demand.origin) for demand in minimal_demands(constraint)]
-    until = time.thread_time() + SECONDS
-    found = schema.conflict(constraint, minimal, OutOfTimeError(), lambda: time.thread_time() > until)
-    return [schema.place(constraint, keyword.pointer) for keyword in found]
+    return [schema.place(constraint, keyword.pointer) for keyword in schema.conflict(constraint, minimal)]
 
 
-def finding(constraint: Constraint) -> Finding:
+def undetermined() -> Finding:
+    """Say that nothing is accepted, where it isn't known why."""
+    message = "Nothing at all satisfies this constraint; which parts contradict each other was not determined."
+    advice = "Remove parts until something is accepted."
+    return Finding("empty", "error", None, message, (advice,), evidence={"determined": False})
+
+
+def finding(places: list[Place]) -> Finding:
     """Say that nothing is accepted, and which parts contradict each other."""
-    try:
-        places = _places(constraint)
-    except OutOfTimeError:
-        message = "Nothing at all satisfies this constraint; which parts contradict each other was not determined."
-        return Finding("empty", "error", None, message, ("Remove parts until something is accepted.",))
     names = [_with_value(place) for place in places]
     match names:
         case []:

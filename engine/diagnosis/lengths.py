@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine import effort
 from engine.diagnosis import strings
 from engine.diagnosis.subject import named, places_of
 from engine.errors import Finding
@@ -118,6 +119,7 @@ def set_length(config: Config, length: int) -> dict[str, Any]:
 def findings(subject: Subject) -> list[Finding]:
     """Compare the canvas with the lengths that are accepted, for which the shortest text is the witness."""
     length, automaton = subject.config.length, subject.automaton
+    effort.spend(1e-3 * (length + LOOKED_BEYOND + 1_000) * automaton.edges.target.size)
     witness = shortest(automaton, subject.vocabulary)
     accepted = automaton.accepted_lengths(max(length + LOOKED_BEYOND, len(witness)))
     if accepted[length] and (accepted[:length].any() or not subject.vocabulary.eos_ids):
@@ -176,8 +178,9 @@ def _advice(evidence: dict[str, Any]) -> tuple[str, ...]:
 
 
 def remedies(finding: Finding, subject: Subject) -> list[tuple[str, dict[str, Any]]]:
-    """Return the changes to the nearest accepted lengths, untried."""
+    """Return the changes to the nearest accepted lengths that hold what is pinned and banned, untried."""
     nearest = [finding.evidence[name] for name in ("above", "below")]
     if finding.code == "tight":
         nearest = [subject.config.length + 1]
-    return [(f"Set the length to {n}", set_length(subject.config, n)) for n in nearest if n]
+    needed = max((position + 1 for position, _ in (*subject.config.pins, *subject.config.bans)), default=1)
+    return [(f"Set the length to {n}", set_length(subject.config, n)) for n in nearest if n and n >= needed]

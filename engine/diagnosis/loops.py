@@ -6,10 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
-from engine.diagnosis import schema, strings
+from engine import effort
+from engine.diagnosis import graphs, schema, strings
 from engine.diagnosis.subject import listed, named, place_of, places_of
 from engine.errors import Finding
 from engine.pattern import Chars, Repeat, nodes
@@ -28,15 +27,6 @@ LEAST_COPIES, MOST_COPIES = 8, 32
 """Bounds that are offered: each copy takes its own states."""
 
 
-def components(source: np.ndarray, target: np.ndarray, states: int) -> np.ndarray:
-    """Return int `[states]`: the strongly connected component of each state; -1 for a state that no cycle passes."""
-    graph = coo_matrix((np.ones(source.size, bool), (source, target)), (states, states)).tocsr()
-    count, component = connected_components(graph, connection="strong")
-    cyclic = np.zeros(count, bool)
-    cyclic[component[source[component[source] == component[target]]]] = True
-    return np.where(cyclic[component], component, -1)
-
-
 def loops(constraint: Constraint, blanks: bool) -> set[int]:
     """Return the leaves that some cycle writes: any, or those that write blanks alone, in a cycle of nothing else."""
     automaton = constraint.automaton
@@ -46,7 +36,7 @@ def loops(constraint: Constraint, blanks: bool) -> set[int]:
         blank = _blank_leaves(constraint)
         kept = np.asarray([set(leaves) <= blank for leaves in automaton.origin_sets], bool)[origin]
         source, target, origin = source[kept], target[kept], origin[kept]
-    component = components(source, target, automaton.states)
+    component = graphs.components(source, target, automaton.states)
     inside = (component[source] >= 0) & (component[source] == component[target])
     return {leaf for o in np.unique(origin[inside]) for leaf in automaton.origin_sets[o]}
 
@@ -66,6 +56,7 @@ def _blank_leaves(constraint: Constraint) -> set[int]:
 def findings(subject: Subject) -> list[Finding]:
     """Tell of blanks that nothing bounds, and of other parts that nothing bounds."""
     constraint = subject.constraint
+    effort.spend(0.1 * constraint.automaton.source.size)
     everything = places_of(constraint, loops(constraint, blanks=False))
     if not everything:
         return []
@@ -126,8 +117,9 @@ def remedies_of_size(finding: Finding, config: Config) -> list[tuple[str, dict[s
     if place is None or not isinstance(source, str):
         return []
     if config.kind in schema.KINDS:
-        removable = finding.code == "size" and place.pointer
-        return [(f"Remove {place.pointer}", {"source": schema.removed(source, place.pointer)})] if removable else []
+        if finding.code != "size" or not place.pointer:
+            return []
+        return [(f"Remove {place.pointer}", {"source": schema.removed(source, place.pointer)})]
     if config.kind != "regex":
         return []
     text = source[place.start : place.stop]

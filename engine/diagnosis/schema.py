@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engine import constraints
+from engine import constraints, effort
 from engine.constraints.json_schema import document, edits
 from engine.constraints.json_schema.document import child
 from engine.errors import InputError
@@ -79,31 +79,28 @@ def without(value: Any, dropped: set[str], pointer: str = "") -> Any:
 def conflict(
     constraint: Constraint,
     minimal: Callable[[Sequence[Keyword], Callable[[Sequence[Keyword]], bool]], tuple[Keyword, ...]],
-    unknown: Exception,
-    out_of_time: Callable[[], bool],
 ) -> tuple[Keyword, ...]:
     """Find an inclusion-minimal set of keywords that no value satisfies together.
 
     Args:
         constraint: of one of `KINDS`, accepting nothing.
         minimal: the search, as `empty.minimal`.
-        unknown: raised where a try can't be decided, or time is up.
-        out_of_time: whether it is.
+
+    Raises:
+        OutOfStepsError: a limit of work is passed, or a try can't be decided.
     """
     whole = json.loads(constraint.text)
     listed = sorted(keywords(whole), key=_blame)
     options: dict[str, Any] = {"any_depth": 1} if constraint.kind == "json_schema" else {}
 
     def impossible(kept: Sequence[Keyword]) -> bool:
-        if out_of_time():
-            raise unknown
         dropped = {keyword.pointer for keyword in listed} - {keyword.pointer for keyword in kept}
         try:
             fewer = constraints.read(constraint.kind, without(whole, dropped), **options)
             decided = matches_nothing(fewer.pattern)
             return fewer.automaton.is_empty if decided is None else decided
         except InputError:
-            raise unknown from None
+            raise effort.OutOfStepsError from None
 
     return minimal(listed, impossible)
 

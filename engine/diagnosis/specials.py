@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine import effort
 from engine.diagnosis.subject import places_of
 from engine.errors import Finding
 
@@ -46,6 +47,7 @@ def _written(automaton: ByteAutomaton, spelling: bytes) -> set[int]:
         return set()
     inside = np.ones(automaton.states, bool)
     steps = []
+    effort.spend(0.01 * automaton.source.size * len(spelling))
     for symbol in symbols.tolist():
         moves = np.flatnonzero((automaton.symbol == symbol) & inside[automaton.source])
         inside = np.zeros(automaton.states, bool)

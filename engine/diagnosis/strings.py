@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.diagnosis import graphs
 from engine.diagnosis.subject import places_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ _PLAIN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-. ,:;
 _RANK = np.full(256, 1000)
 _RANK[list(_PLAIN)] = np.arange(len(_PLAIN))
 _RANK[0x80:] = 500 + np.arange(0x80)
+MOST_WALKED = 20_000
+"""Bytes that are walked at random in search of further examples."""
 LONGEST_LITERAL = 24
 """Characters of a forced continuation that are shown."""
 
@@ -105,17 +108,20 @@ class Walker:
         return [np.flatnonzero(classes == symbol) for symbol in range(int(classes.max()) + 1)]
 
     @cached_property
+    def plain_of(self) -> list[list[int]]:
+        """The bytes of each byte class that are printable ASCII."""
+        return [[byte for byte in found.tolist() if 0x20 <= byte < 0x7F] for found in self.bytes_of]
+
+    @cached_property
+    def _to_go(self) -> list[int]:
+        found: list[int] = self.distance.tolist()
+        return found
+
+    @cached_property
     def distance(self) -> np.ndarray:
         """int64 `[states]`: the fewest bytes from each state to acceptance."""
-        ptr, _, target, _ = self.moves
-        source = np.repeat(np.arange(self.automaton.states), np.diff(ptr))
-        distance = np.where(self.automaton.accepting, 0, np.iinfo(np.int64).max)
-        for level in range(self.automaton.states):
-            new = source[(distance[target] == level) & (distance[source] > level + 1)]
-            if not new.size:
-                break
-            distance[new] = level + 1
-        return distance
+        automaton = self.automaton
+        return graphs.distances(automaton.source, automaton.target, automaton.accepting)
 
     def targets(self, state: int) -> dict[int, list[int]]:
         """Return for each byte class that moves a state where it leads."""
@@ -126,6 +132,14 @@ class Walker:
                 gathered.setdefault(moved, []).append(to)
             self._targets[state] = gathered
         return self._targets[state]
+
+    def next_states(self, states: frozenset[int]) -> dict[int, frozenset[int]]:
+        """Return for each byte class that moves any of the states the next states."""
+        gathered: dict[int, set[int]] = {}
+        for state in states:
+            for symbol, targets in self.targets(state).items():
+                gathered.setdefault(symbol, set()).update(targets)
+        return {symbol: frozenset(targets) for symbol, targets in gathered.items()}
 
     def following(self, states: frozenset[int]) -> dict[int, tuple[frozenset[int], set[int]]]:
         """Return for each byte class that moves any of the states the next states and the leaves that write it."""
@@ -144,7 +158,7 @@ class Walker:
 
     def to_go(self, states: frozenset[int]) -> int:
         """Return the fewest bytes to acceptance."""
-        return int(min(self.distance[state] for state in states))
+        return min(self._to_go[state] for state in states)
 
 
 def read(constraint: Constraint, text: str) -> Reading:
@@ -238,24 +252,54 @@ def shortest(automaton: ByteAutomaton, count: int = 3) -> tuple[str, ...]:
 
 
 def _by_length(automaton: ByteAutomaton) -> Iterator[bytes]:
-    """Yield accepted texts by length, best first (A*; the distance to acceptance is exact)."""
+    """Yield accepted texts by length, best first (A*; the distance to acceptance is exact).
+
+    Of the bytes of a class only the best is waiting, and behind it the next: a text holds on to the one that it goes
+    on from, so thousands of bytes take no more than so many entries.
+    """
     if automaton.is_empty:
         return
-    walker = Walker(automaton)
-    # Deeper first among the equally long: one of a million texts of one length is found without the others.
-    heap: list[tuple[int, int, tuple[int, ...], bytes, frozenset[int]]] = []
-    heapq.heappush(heap, (walker.to_go(walker.start), 0, (), b"", walker.start))
+    walker, number = Walker(automaton), itertools.count()
+    ordered = [sorted(found.tolist(), key=lambda byte: int(_RANK[byte])) for found in walker.bytes_of]
+    heap: list[tuple[int, int, int, int, _Text | None, int, int, frozenset[int]]] = []
+
+    def wait(total: int, depth: int, text: _Text | None, symbol: int, k: int, targets: frozenset[int]) -> None:
+        # Deeper first among the equally long: one of a million texts of one length is found without the others.
+        rank = int(_RANK[ordered[symbol][k]])
+        heapq.heappush(heap, (total, -depth, rank, next(number), text, symbol, k, targets))
+
+    def go_on(text: _Text | None, depth: int, states: frozenset[int]) -> None:
+        for symbol, targets in walker.next_states(states).items():
+            wait(depth + 1 + walker.to_go(targets), depth + 1, text, symbol, 0, targets)
+
+    if walker.ends(walker.start):
+        yield b""
+    go_on(None, 0, walker.start)
     while heap:
-        _, depth, ranks, data, states = heapq.heappop(heap)
-        if not states:
-            yield data
-            continue
+        total, depth, _, _, before, symbol, k, states = heapq.heappop(heap)
+        if k + 1 < len(ordered[symbol]):
+            wait(total, -depth, before, symbol, k + 1, states)
+        text = _Text(before, ordered[symbol][k])
         if walker.ends(states):
-            heapq.heappush(heap, (len(data), depth - 1, ranks, data, frozenset()))
-        for symbol, (targets, _) in walker.following(states).items():
-            total = len(data) + 1 + walker.to_go(targets)
-            for byte in walker.bytes_of[symbol].tolist():
-                heapq.heappush(heap, (total, depth - 1, (*ranks, int(_RANK[byte])), data + bytes([byte]), targets))
+            yield text.data
+        go_on(text, -depth, states)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Text:
+    """A text by its last byte and what stands before it."""
+
+    before: _Text | None
+    byte: int
+
+    @property
+    def data(self) -> bytes:
+        """All of it."""
+        written, here = bytearray([self.byte]), self.before
+        while here is not None:
+            written.append(here.byte)
+            here = here.before
+        return bytes(reversed(written))
 
 
 def sampled(automaton: ByteAutomaton, seed: int, count: int = 3, most: int = 200) -> tuple[str, ...]:
@@ -274,9 +318,12 @@ def sampled(automaton: ByteAutomaton, seed: int, count: int = 3, most: int = 200
     rng, walker = np.random.default_rng(seed), Walker(automaton)
     limit = max(most, walker.to_go(walker.start))
     texts: dict[str, None] = {}
+    walked = 0
     for _ in range(8 * count):
-        texts.setdefault(_walk(walker, limit, rng).decode())
-        if len(texts) == count:
+        data = _walk(walker, limit, rng)
+        texts.setdefault(data.decode())
+        walked += len(data)
+        if len(texts) == count or walked > MOST_WALKED:
             break
     return tuple(texts)
 
@@ -285,12 +332,12 @@ def _walk(walker: Walker, limit: int, rng: np.random.Generator) -> bytes:
     states, data = walker.start, bytearray()
     while True:
         left = limit - len(data) - 1
-        ways = {s: to for s, (to, _) in walker.following(states).items() if walker.to_go(to) <= left}
+        ways = {s: to for s, to in walker.next_states(states).items() if walker.to_go(to) <= left}
         if walker.ends(states) and (not ways or rng.random() < 0.25):
             return bytes(data)
         # One of the ways on, then one of its bytes: a class of sixty letters is not sixty times as likely as a quote.
-        plain = {s: b[(b >= 0x20) & (b < 0x7F)] for s in ways if (b := walker.bytes_of[s]).size}
-        plain = {s: b for s, b in plain.items() if b.size} or {s: walker.bytes_of[s] for s in ways}
-        symbol = int(rng.choice(sorted(plain)))
-        data.append(int(rng.choice(plain[symbol])))
+        choice = sorted(s for s in ways if walker.plain_of[s]) or sorted(ways)
+        symbol = choice[rng.integers(len(choice))]
+        written = walker.plain_of[symbol] or walker.bytes_of[symbol].tolist()
+        data.append(written[rng.integers(len(written))])
         states = ways[symbol]

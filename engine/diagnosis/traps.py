@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.diagnosis import loops
+from engine.diagnosis import graphs, loops
 from engine.diagnosis.subject import Subject, named
 from engine.errors import Finding, Focus, InputError, Remedy
 
@@ -45,7 +45,7 @@ def _components(automaton: TokenAutomaton, within_parts: bool) -> np.ndarray:
         known: dict[object, int] = {}
         part = np.asarray([known.setdefault(spans, len(known)) for spans in automaton.state_spans])
         inside &= part[source] == part[edges.target]
-    return loops.components(source[inside], edges.target[inside], automaton.states)
+    return graphs.components(source[inside], edges.target[inside], automaton.states)
 
 
 def longest_stay(run: Run, component: np.ndarray) -> tuple[int, int]:
@@ -226,10 +226,4 @@ def tokens_to_go(automaton: TokenAutomaton) -> np.ndarray:
     """Return int64 `[states]`: the fewest tokens from each state to acceptance."""
     edges = automaton.edges
     source = np.repeat(np.arange(automaton.states), np.diff(edges.ptr))
-    distance = np.where(automaton.accepting, 0, np.iinfo(np.int64).max)
-    for level in range(automaton.states):
-        new = source[(distance[edges.target] == level) & (distance[source] > level + 1)]
-        if not new.size:
-            break
-        distance[new] = level + 1
-    return distance
+    return graphs.distances(source, edges.target, automaton.accepting)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine import effort
 from engine.inference import sweeps
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def acceptable(
     automaton: TokenAutomaton, length: int, placed: Sequence[Placed] = (), banned: Sequence[Placed] = ()
 ) -> bool:
     """Whether some accepted canvas of `length` tokens has all of `placed` and none of `banned`."""
+    effort.spend(2e-3 * length * automaton.edges.target.size)
     labels = _labels(automaton, _classes(automaton, length, placed, banned))
     live_ptr, _ = sweeps.live_states(automaton.edges.out, automaton.start, automaton.accepting, labels)
     return bool(live_ptr[-1] > 0)

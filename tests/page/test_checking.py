@@ -26,6 +26,16 @@ def codes(told: dict[str, Any]) -> list[str]:
     return [finding["code"] for finding in told["findings"]]
 
 
+def mended(given: tuple[Any, ...]) -> dict[str, Any]:
+    """What the page shows of a form: its findings, and then the changes that mend them."""
+    told = checking.check(given)
+    asked = json.loads(json.dumps(told["asked"]))
+    tried = (
+        checking.get_remedies(asked)["findings"] if asked else [{"remedies": [], "untried": 0}] * len(told["findings"])
+    )
+    return {**told, "findings": [{**a, **b} for a, b in zip(told["findings"], tried, strict=True)]}
+
+
 def applied(given: tuple[Any, ...], told: dict[str, Any], remedy: int = 0) -> tuple[Any, ...]:
     """Apply a remedy of the best finding, as the page does."""
     sent = json.loads(json.dumps(told["findings"][0]["remedies"][remedy]["changes"]))
@@ -45,7 +55,7 @@ def test_a_remedy_that_is_applied_to_the_form_mends_what_it_was_offered_for(
     table: Callable[..., str], changes: dict[str, Any], code: str
 ) -> None:
     given = asked(table, **changes)
-    told = checking.check(given)
+    told = mended(given)
     assert codes(told)[0] == code
     assert code not in codes(checking.check(applied(given, told)))
 
@@ -75,7 +85,7 @@ def test_an_example_of_the_form_shows_its_finding_its_evidence_and_a_change_that
 ) -> None:
     given = events.example_form(card.name, views.view(None))
     assert given is not None
-    told = checking.check(given)
+    told = mended(given)
     finding = told["findings"][0]
     assert finding["code"] == FINDING[card.failure]
     assert finding["frame"] or finding["evidence"]
@@ -117,6 +127,7 @@ def test_a_form_with_nothing_wrong_has_accepted_examples(table: Callable[..., st
     for nothing in ({"kind": "none"}, {"source": ""}, {"source": None}):
         assert checking.check(asked(table, **nothing)) == {
             "findings": [],
+            "asked": None,
             "constraint": None,
             "shortest": [],
             "sampled": [],
@@ -133,6 +144,41 @@ def test_a_model_that_is_not_loaded_is_not_loaded_to_check_a_text(monkeypatch: p
     assert told["shortest"]
     kept = checking.applied((*given[:12], "0=7", *given[13:]), {"length": 9})
     assert (kept[form.FIELDS.index("length")], kept[form.FIELDS.index("pins")]) == (9, "0=7")
+
+
+def test_no_change_is_offered_before_it_was_tried_and_how_many_may_mend_it_is_said_at_once(
+    table: Callable[..., str],
+) -> None:
+    given = asked(table, source="[0-9]{5,}")
+    first = checking.check(given)["findings"][0]
+    assert (first["code"], first["remedies"], first["may_mend"]) == ("length", [], 1)
+    assert len(mended(given)["findings"][0]["remedies"]) == 1
+    none = checking.check(asked(table, source="[0-9]{2}"))
+    assert all(finding["may_mend"] for finding in none["findings"]) == bool(none["asked"])
+
+
+def test_without_the_tokens_of_a_large_model_a_mistake_in_the_text_is_still_mended() -> None:
+    given = values(model="someone/large", source="(a|b:[0-9]")
+    finding = mended(given)["findings"][0]
+    assert finding["code"] == "syntax"
+    assert {"source": "(a|b):[0-9]"} in [remedy["changes"] for remedy in finding["remedies"]]
+
+
+def test_both_sides_of_a_conflict_are_shown_with_their_lines(table: Callable[..., str]) -> None:
+    source = '{\n "type": "integer",\n "minimum": 5,\n "maximum": 3\n}'
+    finding = checking.check(asked(table, kind="json_schema", source=source))["findings"][0]
+    assert '"minimum": 5' in finding["frame"]
+    assert [side["pointer"] for side in finding["frames"]] == ["/maximum", "/type"]
+    assert '"maximum": 3' in finding["frames"][0]["frame"]
+
+
+@pytest.mark.parametrize(
+    "words", [None, {}, {"values": None}, {"values": [1, 2]}, {"values": ["x"] * len(form.FIELDS)}]
+)
+def test_whatever_a_stranger_asks_to_have_mended_is_answered(words: object) -> None:
+    said = checking.get_remedies(words)
+    assert said["error"] == "mistake"
+    assert said["remedy"]
 
 
 def test_a_mistake_in_the_source_is_told_with_its_lines(table: Callable[..., str]) -> None:

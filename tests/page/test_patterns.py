@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import synthetic
 from conftest import PATIENCE_MS, ROW, Debugger, form
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 from typer.testing import CliRunner
 
 from app import examples, sessions
@@ -423,6 +423,43 @@ def test_a_finding_under_the_editor_is_mended_by_one_click(debugger: Debugger, t
     expect(page.locator("#length input")).to_have_value("6")
     debugger.run({})
     expect(page.locator(".ds-config b")).to_have_text("✓ accepted")
+
+
+def test_a_finding_is_told_at_once_and_its_changes_where_they_were_announced_once_they_were_tried(
+    debugger: Debugger,
+) -> None:
+    page = debugger.open().page
+    held: dict[int, Route] = {}
+
+    def hold(route: Route) -> None:
+        words = re.search(r"get_remedies.*maximum\W+(\d)|maximum\W+(\d).*get_remedies", route.request.post_data or "")
+        if words:
+            held[int(words[1] or words[2])] = route
+        else:
+            route.continue_()
+
+    page.route("**/component_server**", hold)
+    page.locator("#kind input[value=json_schema]").check()
+    finding = page.locator("#checked .ds-check-list > .ds-findings > .ds-finding.error")
+    for most in (3, 2):
+        page.locator("#source textarea").fill(f'{{"type": "integer", "minimum": 5, "maximum": {most}}}')
+        expect(finding).to_contain_text(f"/maximum ({most})")
+        expect(finding.locator(".ds-trying")).to_have_text("trying 3 changes …")
+        for _ in range(PATIENCE_MS // 50):
+            if most in held:
+                break
+            page.wait_for_timeout(50)
+    finding.evaluate("node => { node.kept = true; }")
+    with page.expect_response(lambda response: response.request == held[3].request):
+        held[3].continue_()
+    page.wait_for_timeout(100)
+    expect(finding.locator(".ds-mend")).to_have_count(0)
+    held[2].continue_()
+    expect(finding.locator(".ds-mend")).to_have_count(3)
+    expect(finding.locator(".ds-trying")).to_have_count(0)
+    assert finding.evaluate("node => node.kept"), "the finding stays where it was read"
+    finding.locator(".ds-mend").first.click()
+    expect(page.locator("#source textarea")).to_have_value('{"type": "integer", "maximum": 2}')
 
 
 def test_each_failure_of_the_gallery_that_is_in_the_form_is_mended_by_one_click(debugger: Debugger) -> None:

@@ -7,14 +7,27 @@ const SIGNS = {error: '✕ error', warning: '▲ warning', info: 'i note'};
 // One finding, of a run or of what is still to run: what it is, where, evidence, and changes that mend it.
 export function item(found, {go = null, apply}) {
   const {step, position, state} = found.focus ?? {}, seen = Object.entries({step, position, state}).filter(([, value]) => value !== null && value !== undefined);
-  const evidence = Object.entries(found.evidence ?? {}), {line, column, pointer} = found.where ?? {};
-  return el('li', {class: `ds-finding ${found.severity}`, 'data-code': found.code ?? ''}, el('p', {}, el('b', {text: SIGNS[found.severity] ?? found.severity}), ' ', el('span', {text: found.message})),
-    ...(found.frame ? [el('p', {class: 'ds-note', text: pointer ? `at ${pointer}` : `line ${line}, column ${column}`}), el('pre', {tabindex: 0, text: found.frame})] : []),
+  const evidence = Object.entries(found.evidence ?? {}), frame = found.frame ? [{...found.where, frame: found.frame}] : [];
+  const changes = el('div', {class: 'ds-inline ds-changes'}, ...(go && seen.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'show me', onclick: () => go(Object.fromEntries(seen))})] : []));
+  const node = el('li', {class: `ds-finding ${found.severity}`, 'data-code': found.code ?? ''}, el('p', {}, el('b', {text: SIGNS[found.severity] ?? found.severity}), ' ', el('span', {text: found.message})),
+    ...[...frame, ...(found.frames ?? [])].flatMap(lines),
     ...(found.evidence?.accepted && found.evidence.length ? [lengthLine(found.evidence)] : []),
     ...(found.fixes ?? []).map(text => el('p', {class: 'ds-remedy', text})),
-    el('div', {class: 'ds-inline'}, ...(go && seen.length ? [el('button', {type: 'button', class: 'ds-link-button', text: 'show me', onclick: () => go(Object.fromEntries(seen))})] : []),
-      ...(found.remedies ?? []).map(({label, changes}) => el('button', {type: 'button', class: 'ds-button ds-mend', text: label, onclick: () => apply(changes)}))),
+    changes,
     ...(evidence.length ? [el('details', {}, el('summary', {text: `evidence · ${found.code}`}), el('pre', {tabindex: 0, text: evidence.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n').slice(0, 4000)}))] : []));
+  if (found.may_mend) changes.append(el('span', {class: 'ds-note ds-trying', text: found.may_mend === 1 ? 'trying a change …' : `trying ${found.may_mend} changes …`}));
+  else offer(node, found, apply);
+  return node;
+}
+
+const lines = ({pointer, line, column, frame}) => [el('p', {class: 'ds-note', text: pointer ? `at ${pointer}` : `line ${line}, column ${column}`}), el('pre', {tabindex: 0, text: frame})];
+
+// The changes that were tried and mend it, in the place of the word that they are being tried.
+export function offer(node, {remedies = [], untried = 0}, apply) {
+  const changes = node.querySelector('.ds-changes');
+  changes.querySelector('.ds-trying')?.remove();
+  changes.append(...remedies.map(({label, changes}) => el('button', {type: 'button', class: 'ds-button ds-mend', text: label, onclick: () => apply(changes)})),
+    ...(untried ? [el('span', {class: 'ds-note', text: `${untried === 1 ? 'One change was' : `${untried} changes were`} not tried: that takes too long.`})] : []));
 }
 
 // The accepted lengths on a line, with the canvas's own.
