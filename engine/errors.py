@@ -114,7 +114,7 @@ class Finding:
         focus: where in a run it is to be seen.
         evidence: what was computed, as data for JSON.
         remedies: changes that are known to mend it, the best first.
-        untried: how many changes might mend it that were not tried, as that takes too much work.
+        untried: how many changes might mend it of which that was not determined, as it takes too much work.
     """
 
     code: str

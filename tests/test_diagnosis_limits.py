@@ -129,8 +129,11 @@ def test_a_change_whose_own_diagnosis_is_undetermined_is_not_offered(monkeypatch
     asked, vocabulary = SUBJECTS["blanks"]
     examined = examination.examine(asked, vocabulary)
     assert any(finding.remedies for finding in static.mended(examined, vocabulary))
+    may_mend = [len(static.candidates(finding, examined)) for finding in examined.found]
     monkeypatch.setattr(examination, "STEPS", 0.0)
-    assert not any(finding.remedies for finding in static.mended(examined, vocabulary))
+    found = static.mended(examined, vocabulary)
+    assert not any(finding.remedies for finding in found)
+    assert all(finding.untried <= count for finding, count in zip(found, may_mend, strict=True))
 
 
 @pytest.mark.parametrize("regex", ["[a-z]{10000}", "(?s:.){0,10000}", "a{10000}", "(a|bc){3000}"])

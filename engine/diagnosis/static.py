@@ -12,6 +12,8 @@ from engine.diagnosis.subject import READ
 from engine.errors import Finding, Remedy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from engine.diagnosis.subject import Subject
     from engine.errors import Place
     from engine.trace import Config
@@ -40,7 +42,7 @@ def findings(config: Config, vocabulary: Vocabulary) -> tuple[Finding, ...]:
 def mended(examined: Examined, vocabulary: Vocabulary | None) -> tuple[Finding, ...]:
     """Add to each finding the changes after which it is gone and no error has come.
 
-    Changes that the limit of work leaves untried are counted, and not offered.
+    Changes of which the limit of work leaves open whether they mend are counted, and not offered.
 
     Args:
         examined: what was found.
@@ -52,15 +54,19 @@ def mended(examined: Examined, vocabulary: Vocabulary | None) -> tuple[Finding, 
         for finding, may_mend in zip(examined.found, listed, strict=True):
             remedies, untried = [], 0
             for label, changes in may_mend:
-                if budget.left > 0 and mends(examined, finding, changes, vocabulary):
+                mends = tried(examined, finding, changes, vocabulary) if budget.left > 0 else None
+                if mends:
                     remedies.append(Remedy(label, changes))
-                untried += budget.left <= 0
+                untried += mends is None or (not mends and budget.left <= 0)
             out.append(replace(finding, remedies=tuple(remedies), untried=untried))
     return tuple(out)
 
 
-def mends(examined: Examined, finding: Finding, changes: Changes, vocabulary: Vocabulary | None) -> bool:
-    """Whether a finding is gone after some changes, with no error that was not there or hidden behind it."""
+def tried(examined: Examined, finding: Finding, changes: Changes, vocabulary: Vocabulary | None) -> bool | None:
+    """Whether a finding is gone after some changes, with no error that was not there or hidden behind it.
+
+    None where something that was known before is not determined after them.
+    """
     after = _after(examined, finding, changes, vocabulary)
     left = [f for f in after if f.code == finding.code]
     if finding.code in ("blanks", "unbounded"):
@@ -71,9 +77,13 @@ def mends(examined: Examined, finding: Finding, changes: Changes, vocabulary: Vo
     # An error that comes later in the order was hidden by this one, or was there before.
     hidden = ORDER[order(finding.code) + 1 :] if finding.severity == "error" else ()
     known = {f.code for f in examined.found if f.severity == "error"}.union(hidden)
-    open_before = {f.code for f in examined.found if not f.evidence.get("determined", True)}
-    certain = all(f.evidence.get("determined", True) or f.code in open_before for f in after)
-    return gone and certain and all(f.severity != "error" or f.code in known for f in after)
+    if not gone or any(f.severity == "error" and f.code not in known for f in after):
+        return False
+    return True if _undetermined(after) <= _undetermined(examined.found) else None
+
+
+def _undetermined(found: Iterable[Finding]) -> set[str]:
+    return {f.code for f in found if not f.evidence.get("determined", True)}
 
 
 def _after(examined: Examined, finding: Finding, changes: Changes, vocabulary: Vocabulary | None) -> list[Finding]:
