@@ -16,7 +16,7 @@ from app import examples, sessions
 from engine import breakpoints, comparison
 from engine.errors import EmptyLanguageError, InputError
 from engine.trace import Trace
-from viz import automaton, payload, reasons
+from viz import automaton, cells, payload, reasons
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,6 +236,24 @@ def get_reasons(asked: object) -> Answer:
     return _answer(asked, build)
 
 
+def get_cell(asked: object) -> Answer:
+    """Return the messages of `state` at `boundary` in `step` of `run`, and the terms that they add up."""
+
+    def build(run: Run, words: dict[str, Any]) -> Answer:
+        # It brings compiled loops, which the page does not need to open.
+        from engine.diagnosis import beliefs
+        from engine.diagnosis import cells as arithmetic
+
+        if not run.steps:
+            return {"error": "no such step"}
+        believed = beliefs.of_step(run.trace, run.steps[_number(words, "step", len(run.steps) - 1)])
+        boundary = _number(words, "boundary", run.header.config.length)
+        state = _number(words, "state", run.header.automaton.states - 1)
+        return cells.plain(run.header, arithmetic.of_state(believed, boundary, state))
+
+    return _answer(asked, build)
+
+
 def get_messages(asked: object) -> Answer:
     """Return, for a small `run`, the arrows of the trellis, and at each step their weights and the messages."""
 
@@ -323,6 +341,7 @@ SERVER_FUNCTIONS: tuple[Callable[..., Answer], ...] = (
     get_findings,
     get_fronts,
     get_reasons,
+    get_cell,
     get_messages,
     get_exactness,
 )

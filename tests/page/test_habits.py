@@ -12,7 +12,9 @@ from playwright.sync_api import Locator, expect
 
 from app import sessions
 from engine import comparison
+from engine.diagnosis import beliefs, cells
 from engine.trace import Trace
+from viz import graph
 
 pytestmark = [
     pytest.mark.page,
@@ -212,3 +214,49 @@ def test_the_canvas_breaks_its_lines_where_the_text_does(debugger: Debugger, tab
     tops = [box["y"] for box in boxes]
     assert tops[0] == tops[1] == tops[2] < tops[3] == tops[4] == tops[5]
     expect(page.locator(".ds-tokens [data-i='2']")).to_have_text("⏎")
+
+
+def test_a_cell_of_the_trellis_shows_its_messages_and_the_terms_that_they_add_up(debugger: Debugger) -> None:
+    page = example(debugger, "mf-mar", "step=3&pos=12").page
+    run = shown(debugger)
+    state = int(run.steps[3].path[12])
+    page.evaluate("state => { location.hash = location.hash + '&state=' + state }", str(state))
+    panel = page.locator(".ds-cell:not(.waiting)[data-posterior]")
+    expect(panel.locator("h4")).to_have_text(f"State {state} at boundary 12")
+    wanted = cells.of_state(beliefs.of_step(run, run.steps[3]), 12, state)
+    assert float(panel.get_attribute("data-posterior") or 0) == pytest.approx(wanted.posterior, abs=1e-9)
+    for n, (sign, log, terms) in enumerate(
+        (("α", wanted.log_forward, wanted.into), ("β", wanted.log_backward, wanted.out))
+    ):
+        part = panel.locator(".ds-sum-of").nth(n)
+        head = part.locator("p").first.inner_text()
+        assert float(head.removeprefix(f"{sign} = ").split()[0].replace("−", "-")) == pytest.approx(
+            np.exp(log), rel=6e-3
+        )
+        rows = [row.locator("td").all_inner_texts() for row in part.locator("tbody tr").all()]
+        assert [row[0] for row in rows] == [
+            "end" if q == run.header.automaton.end else str(q) for q in terms.state[: len(rows)].tolist()
+        ]
+        for row, message, weight, term in zip(rows, terms.log_message, terms.log_weight, terms.log_term, strict=False):
+            there, times = (float(x.replace("−", "-")) for x in row[2].split(" × "))
+            said = (there, times, float(row[3].removeprefix("= ").replace("−", "-")))
+            assert said == pytest.approx(np.exp([message, weight, term]), rel=6e-3)
+    panel.locator(".ds-sum-of").nth(1).get_by_role("button").first.click()
+    debugger.wait("position", "13")
+    expect(panel.locator("h4")).to_contain_text("at boundary 13")
+
+
+def test_the_draw_in_the_trellis_has_the_levels_of_its_midpoints(debugger: Debugger, table: Callable[..., str]) -> None:
+    page = debugger.open().page
+    debugger.run(form(table([ROW] * 8)))
+    debugger.blur()
+    debugger.press("Home")
+    debugger.wait("step", "0")
+    debugger.wait("detail", "here")
+    run = shown(debugger)
+    order = graph.order(graph.of_tokens(run.header)).tolist()
+    canvas = page.locator(".ds-trellis canvas")
+    ink = [22, 25, 31]
+    for b, state in enumerate(run.steps[0].path.tolist()):
+        pixel = canvas.evaluate(PIXEL, [46 + 64 * b, 4 + (order.index(state) + 0.5) * 15 - 5.5])
+        assert (np.abs(np.asarray(pixel[:3]) - ink).max() < 30) == (b > 0), f"boundary {b}"

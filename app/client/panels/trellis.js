@@ -3,11 +3,12 @@
 import {el, prepare, place, boxIn, axis, alpha, clamp, rgb, hatch} from '../draw.js';
 import * as explain from '../explain.js';
 import {spanOf, unpack} from '../run.js';
+import * as cell from './cell.js';
 
 const MOST_ROWS = 200;
 
 const MODES = [['posterior', 'Posterior'], ['live', 'Live'], ['forward', 'Forward'], ['backward', 'Backward']];
-const WHAT = {posterior: 'tint: live · blue: posterior · line: the draw', live: 'states that some accepted completion passes', forward: 'blue: what the start reaches · hatched: what only reaches acceptance', backward: 'blue: what reaches acceptance · hatched: what only the start reaches'};
+const WHAT = {posterior: 'tint: live · blue: posterior · line: the draw, discs: levels of the tree', live: 'states that some accepted completion passes', forward: 'blue: what the start reaches · hatched: what only reaches acceptance', backward: 'blue: what reaches acceptance · hatched: what only the start reaches'};
 
 export function create(go, card, server, hover) {
   let mode = 'posterior', fronts = null, wanted = null;
@@ -30,7 +31,7 @@ export function create(go, card, server, hover) {
   const canvas = el('canvas', {class: 'ds-layer'}), pointed = el('i', {class: 'ds-ghost-mark', hidden: true}), image = document.createElement('canvas');
   const plot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Trellis of states by boundary; arrow keys move in it'}, canvas, pointed);
   const note = el('p', {class: 'ds-note'});
-  const element = el('div', {}, plot, note);
+  const numbers = cell.create(go, server), element = el('div', {}, plot, note, numbers.element);
   let x, rowH, rows, now, last = false;   // the last boundary is behind the last position
   const top = 4;
 
@@ -41,6 +42,7 @@ export function create(go, card, server, hover) {
   };
   canvas.addEventListener('click', event => {
     const found = find(event), position = found && Math.min(found.boundary, now.run.length - 1);
+    if (found && !event.shiftKey) last = found.boundary === now.run.length;
     if (found) go(event.shiftKey ? {beside: position} : {state: found.state, position});
   });
   plot.addEventListener('mousedown', event => event.preventDefault());   // the arrow keys go on moving through steps
@@ -89,6 +91,7 @@ export function create(go, card, server, hover) {
     }
     element.classList.remove('waiting');
     now = {run, step, detail, position, state};
+    numbers.update({run, step, rested}, position + (last && position === run.length - 1), state);
     rows = rowsOf(run, detail);
     const width = widths.left, length = run.length, n = rows.length;
     x = axis(length, width);
@@ -169,6 +172,7 @@ export function create(go, card, server, hover) {
       c.fillStyle = colours.ink;
       for (let b = 0; b <= length; b++) if (path[b] >= 0 && row.has(path[b])) { c.beginPath(); c.arc(x.x(b), y(path[b]), 2.5, 0, 7); c.fill(); }
     }
+    if (x.cell >= 17 && !Number.isNaN(run.at('midpoint_entropy', step, length))) levels(c, run, path, row, y, colours);
     c.font = `11px ${colours.mono}`;
     c.fillStyle = colours.muted;
     c.textAlign = 'right';
@@ -181,6 +185,22 @@ export function create(go, card, server, hover) {
       : n < run.states ? `${n} of ${run.states.toLocaleString('en')} states, those ${mode === 'forward' || mode === 'backward' ? 'that the front reaches at most boundaries' : 'with the most posterior mass at this step'}.` : '';
     note.hidden = !note.textContent;
   }
+  // The midpoints as discs with their level of the tree: those of one level were drawn at once.
+  function levels(c, run, path, row, y, colours) {
+    c.font = `10px ${colours.sans}`;
+    c.textAlign = 'center';
+    c.textBaseline = 'middle';
+    for (let b = 1; b <= run.length; b++) {
+      if (!row.has(path[b])) continue;
+      c.fillStyle = colours.ink;
+      c.beginPath();
+      c.arc(x.x(b), y(path[b]), 7, 0, 7);
+      c.fill();
+      c.fillStyle = colours.paper;
+      c.fillText(`${spanOf(b, run.length).level}`, x.x(b), y(path[b]) + 0.5);
+    }
+  }
+
   function tabled({run, detail}) {
     if (!detail) return null;
     const body = [];
