@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viz import automaton as pictures
-from viz import graph, labels
+from viz import graph, labels, parts
 from viz.groups import WINDOW_STATES
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def header(head: Header) -> Part:
     automaton, vocabulary, whole = head.automaton, head.vocabulary, graph.of_tokens(head)
     # Thousands of states come from a few places.
     places = {spans: n for n, spans in enumerate(dict.fromkeys(automaton.state_spans))}
+    numbered = parts.of_source(head.config.kind, head.config.source, tuple(places))
     return pack(
         {
             "accepting": automaton.accepting,
@@ -82,6 +83,8 @@ def header(head: Header) -> Part:
             "vocab": vocabulary.size,
             "mask_id": vocabulary.mask_id,
             "origins": [[list(span) for span in spans] for spans in places],
+            "parts": [[part.name, part.start, part.stop] for part in numbered.sections],
+            "origin_parts": [list(numbers) for numbers in numbered.places],
         },
     )
 

@@ -3,9 +3,10 @@
 //
 //   {what, value: [{name, text, unit, tone}], why: [line], change: [line], jumps: [{text, go} or {text, run}]}
 //
-// where a line is text or pieces {text, code}. One card passes with what is looked at; another stays where it was pinned.
+// where a line is text, or a list of texts and pieces {code, part} of the source. One card passes with what is looked at; another stays where it was pinned.
 
 import {el} from './draw.js';
+import {badge} from './parts.js';
 
 const DWELL_MS = 200;   // a pointer that only passes by calls up nothing
 const GRACE_MS = 300;   // to get from a mark to its card
@@ -38,7 +39,7 @@ export function create(root, go, view) {
     if (pinned) element.setAttribute('aria-label', what);
     if (focused >= 0) (stops()[focused] ?? stops().at(-1)).focus();
   }
-  const pieces = line => (Array.isArray(line) ? line : [line]).map(piece => typeof piece === 'string' ? piece : el('code', {text: piece.code}));
+  const pieces = line => (Array.isArray(line) ? line : [line]).map(piece => typeof piece === 'string' ? piece : el('span', {class: 'ds-explain-piece'}, ...(piece.part ? [badge(piece.part)] : []), el('code', {text: piece.code})));
 
   // Below its mark, above it where there is more room, and never across an edge of the window; a narrow one has it as a sheet.
   function place({element, mark}) {

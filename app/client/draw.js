@@ -70,7 +70,7 @@ export function inkOn([r, g, b]) {
 export function palette(root) {
   const style = getComputedStyle(root), of = name => style.getPropertyValue(name).trim();
   return {ink: of('--ink'), muted: of('--muted'), line: of('--line'), paper: of('--paper'), wash: of('--wash'),
-    q: of('--q'), p: of('--p'), error: of('--error'), mono: of('--mono'), sans: of('--sans')};
+    parts: Array.from({length: 8}, (_, n) => of(`--part-${n}`)), q: of('--q'), p: of('--p'), error: of('--error'), mono: of('--mono'), sans: of('--sans')};
 }
 
 export const rgb = hex => [1, 3, 5].map(k => parseInt(hex.slice(k, k + 2), 16));

@@ -3,6 +3,7 @@
 
 import {number, probability, visible, cut} from './draw.js';
 import {spanOf} from './run.js';
+import * as parts from './parts.js';
 import * as find from './steps.js';
 
 const AWAITED = 'The distributions of this step are not here yet.';
@@ -15,14 +16,15 @@ const nats = x => number(Math.abs(x) < 1e-9 ? 0 : x);   // what rounding leaves 
 const loss = run => { const at = find.hopeless(run); return at ? [{text: `step ${at.step}, which lost it`, go: at}] : []; };
 
 // The source that can be written next at a state, piece by piece.
+const piece = (run, [a, b], room = 32) => ({code: cut(run.sourceText(a, b), room), part: parts.innermost(run, a, b)});
 function written(run, state) {
-  const spans = state >= 0 ? run.head.origins[run.origin[state]] : [];
-  return spans.filter(([a, b]) => b > a).map(([a, b]) => cut(run.sourceText(a, b), 32));
+  const spans = state >= 0 ? run.head.origins[run.origin[state]] : [], pieces = spans.filter(([a, b]) => b > a).map(span => piece(run, span));
+  return pieces.filter(({code, part}, k) => pieces.findIndex(one => one.code === code && one.part === part) === k);
 }
 function from(run, state) {
-  const pieces = [...new Set(written(run, state))], shown = pieces.slice(0, 4);
+  const pieces = written(run, state), shown = pieces.slice(0, 4);
   if (!pieces.length) return state === run.head.end ? ['nothing: the text has ended'] : ['nothing: only the end may follow'];
-  return [...shown.flatMap((text, k) => [k ? ' or ' : '', {code: text}]), ...(pieces.length > shown.length ? [` or ${pieces.length - shown.length} more`] : [])];
+  return [...shown.flatMap((one, k) => [k ? ' or ' : '', one]), ...(pieces.length > shown.length ? [` or ${pieces.length - shown.length} more`] : [])];
 }
 
 // A position at a step, with the quantity that a map colours it by.
@@ -105,10 +107,10 @@ export function state(run, t, b, q) {
 
 // States that a picture draws as one.
 export function gathered(run, t, b, {title, span, live, mass, origins, jumps}) {
-  const detail = run.detail(t), pieces = span ? [cut(run.sourceText(...span), 60)] : [...new Set(origins.flatMap(n => run.head.origins[n]).map(([x, y]) => run.sourceText(x, y)))].slice(0, 4).map(text => cut(text, 32));
+  const detail = run.detail(t), spans = [...new Map(origins.flatMap(n => run.head.origins[n]).map(one => [one.join(), one])).values()], pieces = (span ? [span] : spans.slice(0, 4)).map(one => piece(run, one, span ? 60 : 24));
   return {
     what: title, value: detail ? [{text: live.toLocaleString('en'), unit: `live at boundary ${b}`}, {name: 'posterior', text: probability(mass), tone: 'q'}] : [],
-    why: [...(pieces.length ? [['They come from ', ...pieces.flatMap((code, k) => [k ? ', ' : '', {code}])]] : []), ...(detail ? [] : [AWAITED])],
+    why: [...(pieces.length ? [['They come from ', ...pieces.flatMap((one, k) => [k ? ', ' : '', one]), ...(!span && spans.length > 4 ? [` and ${spans.length - 4} more`] : [])]] : []), ...(detail ? [] : [AWAITED])],
     change: detail ? [live ? 'Commits and pins that need other states, or another answer of the model.' : 'Un-commit what leads elsewhere, another length, or a looser constraint.'] : [], jumps,
   };
 }

@@ -43,5 +43,19 @@ export function reveal(scroll, node, centre) {
   if (!node) return;
   const at = node.getBoundingClientRect(), frame = scroll.getBoundingClientRect(), room = 40;
   if (centre || at.left < frame.left + room || at.right > frame.right - room) scroll.scrollLeft += at.left - frame.left - frame.width / 2;
-  if (centre || at.top < frame.top || at.bottom > frame.bottom) scroll.scrollTop += at.top - frame.top - frame.height / 2;
+  if (centre || at.top < frame.top || at.bottom > frame.bottom) fit(scroll, node);
+}
+
+// The frame takes the height of what it shows of a graph, and shows all of that, or as much around the node as it can.
+function fit(scroll, node) {
+  const {left, right} = scroll.getBoundingClientRect(), pad = 10;
+  let top = Infinity, bottom = -Infinity;
+  for (const part of scroll.querySelectorAll('g.node, g.edge text')) {
+    const at = part.getBoundingClientRect();
+    if (at.right > left && at.left < right) { top = Math.min(top, at.top - pad); bottom = Math.max(bottom, at.bottom + pad); }
+  }
+  scroll.style.minHeight = `${Math.max(parseFloat(scroll.style.minHeight) || 0, Math.min(bottom - top, parseFloat(getComputedStyle(scroll).maxHeight) || Infinity))}px`;
+  scroll.style.height = '0';   // as high as that, and no higher
+  const frame = scroll.getBoundingClientRect(), at = node.getBoundingClientRect(), middle = (at.top + at.bottom - frame.height) / 2;
+  scroll.scrollTop += Math.min(Math.max(middle, top), Math.max(top, bottom - frame.height)) - frame.top;
 }

@@ -46,6 +46,9 @@ export class Run {
     this.origin = arrays.origin.data;   // of each state, a row of `head.origins`
     const {source} = this.config;
     this.characters = [...(Array.isArray(source) ? source.join('\n') : source ?? '')];   // spans count characters, not UTF-16 units
+    // Equal lists of parts are one, so that neighbours of the same parts are known by it.
+    const known = new Map();
+    this.parts = head.origin_parts.map(numbers => { const key = numbers.join(); if (!known.has(key)) known.set(key, numbers); return known.get(key); });
     this.rank = new Int32Array(this.states);
     this.order.forEach((state, row) => { this.rank[state] = row; });
     this.count = 0;

@@ -24,6 +24,7 @@ export class Recorder {
     if (name === 'beginPath') this.path = '';
     else if (name === 'moveTo') this.path += `M${n(args[0])} ${n(args[1])}`;
     else if (name === 'lineTo') this.path += `L${n(args[0])} ${n(args[1])}`;
+    else if (name === 'roundRect') { const [x, y, width, height] = args.map(n); this.path += `M${x} ${y}h${width}v${height}h${-width}Z`; }
     else if (name === 'closePath') this.path += 'Z';
     else if (name === 'arc') { const [x, y, r] = args.map(n); this.path += `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`; }
     else if (name === 'setLineDash') this.dash = args[0];

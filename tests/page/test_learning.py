@@ -326,13 +326,15 @@ def test_in_large_type_canvases_grow_with_the_text_stay_sharp_and_find_the_point
     }))"""
     before = page.evaluate(measure)
     page.get_by_role("button", name="Large type").click()
-    page.wait_for_function("() => document.querySelector('.ds-map canvas').getBoundingClientRect().height > 300")
+    page.wait_for_function(
+        "() => document.querySelector('.ds-map canvas.ds-layer').getBoundingClientRect().height > 300"
+    )
     for name, after in page.evaluate(measure).items():
         # What is written at 11 px is shown at more than 15, and the rows around it grow as much.
         assert after["shown"] == pytest.approx(1.4, rel=0.01)
         assert after["height"] == pytest.approx(1.4 * before[name]["height"], rel=0.02), name
         assert after["sharp"] == pytest.approx(1.0, rel=0.01), name
-    canvas = page.locator(".ds-map canvas")
+    canvas = page.locator(".ds-map canvas.ds-layer")
     box = canvas.bounding_box()
     assert box is not None
     canvas.click(position={"x": 0.7 * box["width"], "y": 0.5 * box["height"]})
@@ -349,7 +351,9 @@ def test_in_large_type_canvases_grow_with_the_text_stay_sharp_and_find_the_point
     expect(page.locator(".ds.large-type:not(.learning)")).to_have_count(1)
     learner.press("t")
     expect(page.locator(".ds.large-type")).to_have_count(0)
-    page.wait_for_function("() => document.querySelector('.ds-map canvas').getBoundingClientRect().height < 300")
+    page.wait_for_function(
+        "() => document.querySelector('.ds-map canvas.ds-layer').getBoundingClientRect().height < 300"
+    )
     assert not learner.errors
     context.close()
 

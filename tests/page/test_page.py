@@ -190,7 +190,7 @@ def test_hostile_tokens_are_shown_and_never_run(debugger: Debugger, table: Calla
     assert '<img␣src=x␣onerror="windo…' in shown
     assert "${window.hacked=1}" in shown
     expect(page.locator(".ds-graph svg")).to_be_visible()
-    page.locator(".ds-map canvas").hover(position={"x": 90, "y": 20})
+    page.locator(".ds-map canvas.ds-layer").hover(position={"x": 90, "y": 20})
     assert page.evaluate("window.hacked") is None
     assert page.locator("#debugger img, #debugger script").count() == 0
 

@@ -79,7 +79,7 @@ def test_the_map_changes_its_quantity_says_what_a_cell_holds_and_a_cell_is_a_pla
 ) -> None:
     page = lost.page
     plot = page.locator(".ds-map .ds-plot[data-side=a]")
-    canvas = plot.locator("canvas")
+    canvas = plot.locator("canvas.ds-layer")
     seen = {picture(canvas)}
     for name in ("mf", "q", "p", "kl", "forbidden", "commit"):
         lost.press("m")

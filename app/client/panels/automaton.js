@@ -3,6 +3,7 @@
 
 import {el, cut, probability} from '../draw.js';
 import * as explain from '../explain.js';
+import * as parts from '../parts.js';
 import {layouter, parse, reveal} from '../graph.js';
 import {unpack} from '../run.js';
 
@@ -32,11 +33,11 @@ export function create(go, card, graphvizURL, light) {
     part.map ??= (await unpack(part)).box.data;
     if (asked !== key) return;
     shown = {run, key, part, box: part.map};
+    origins = part.boxes.map(() => new Set());
+    for (let q = 0; q < run.states; q++) if (part.map[q] >= 0) origins[part.map[q]].add(run.origin[q]);
     // Runs of a lesson share one automaton; its graph stays where it is.
     if (part.svg && part.svg === inserted) { fresh = true; }
     else if (part.svg) insert(inserted = part.svg, part); else { scroll.replaceChildren(); nodes = []; note.textContent = 'This graph takes too long to lay out; the trellis shows the same states.'; }
-    origins = part.boxes.map(() => new Set());
-    for (let q = 0; q < run.states; q++) if (part.map[q] >= 0) origins[part.map[q]].add(run.origin[q]);
     counts = new Int32Array(part.boxes.length);
     mass = new Float64Array(part.boxes.length);
     lead(run, part, state);
@@ -46,6 +47,7 @@ export function create(go, card, graphvizURL, light) {
   function insert(svg, {boxes, level}) {
     const within = scroll.contains(document.activeElement), graph = parse(svg, room = scroll.clientWidth, scroll.closest('.learning') ? 2 : 1.25);
     scroll.replaceChildren(graph);
+    scroll.style.minHeight = scroll.style.height = '';
     fresh = true;
     marked = [];
     edges = new Map([...graph.querySelectorAll('g.edge')].map(g => [g.id, g]));
@@ -58,8 +60,24 @@ export function create(go, card, graphvizURL, light) {
       return node;
     });
     scroll.dataset.level = level;
+    boxes.forEach((box, k) => number(nodes[k], numbersOf(box, k)));
     if (nodes[0]) nodes[0].setAttribute('tabindex', '0');
     if (within) nodes[0]?.focus({preventScroll: true});
+  }
+
+  // The numbers of the parts that a box's states come from; a group that is of one part has that one's.
+  function numbersOf({span}, k) {
+    const {head} = shown.run, whole = span ? parts.innermost(shown.run, ...span) : 0;
+    return whole ? [whole] : [...new Set([...origins[k]].flatMap(n => head.origin_parts[n]))].sort((a, b) => a - b);
+  }
+  // In front of what is drawn of the node, and beside it: what comes last of a group says how much of it is live.
+  function number(node, numbers) {
+    if (!node || !numbers.length) return;
+    const {x, y, width} = node.getBBox(), text = parts.words(numbers), room = 5 + 5.6 * text.length, svg = (tag, attributes) => { const made = document.createElementNS(node.namespaceURI, tag); for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value); return made; };
+    const left = x + width - 5, badge = svg('g', {class: 'ds-node-part', 'data-hue': numbers.length === 1 ? parts.hue(numbers[0]) : 0}), label = svg('text', {x: left + room / 2, y: y + 3.2});
+    label.textContent = text;
+    badge.append(svg('rect', {x: left, y: y - 5, width: room, height: 11, rx: 2.5}), label);
+    node.prepend(badge);
   }
 
   const nameOf = ({kind, name, note, states}) => kind === 'state' ? `state ${name}` : `${{chain: 'writes ', group: '', outside: 'beside: '}[kind]}${name}${note ? `, ${note}` : ''}, ${states.toLocaleString('en')} state${states === 1 ? '' : 's'}`;
@@ -161,7 +179,7 @@ export function create(go, card, graphvizURL, light) {
   }
 
   function say(node, text) {
-    const line = node.querySelector('text:last-of-type');
+    const line = node.querySelector(':scope > text:last-of-type');
     if (line && line.textContent !== text) line.textContent = text;
   }
 
@@ -199,8 +217,9 @@ export function create(go, card, graphvizURL, light) {
   }
 
   function cutUp(run) {
-    const {length} = run.characters, cuts = [...new Set([0, length, ...run.head.origins.flat(2)])].filter(at => at <= length).sort((a, b) => a - b);
-    return cuts.slice(1).map((end, k) => ({start: cuts[k], end, node: el('span', {'data-k': k, text: run.sourceText(cuts[k], end)})}));
+    const {length} = run.characters, {parts: all} = run.head, cuts = [...new Set([0, length, ...run.head.origins.flat(2), ...all.flatMap(([, start, stop]) => [start, stop])])].filter(at => at <= length).sort((a, b) => a - b);
+    const begins = new Map(all.map(([, start], k) => [start, k + 1]));
+    return cuts.slice(1).map((end, k) => ({start: cuts[k], end, node: el('span', {'data-k': k, 'data-hue': parts.innermost(run, cuts[k], end) ? parts.hue(parts.innermost(run, cuts[k], end)) : null, 'data-part': begins.get(cuts[k]), text: run.sourceText(cuts[k], end)})}));
   }
 
   const originsOf = (run, state) => state >= 0 ? run.head.origins[run.origin[state]] : [];
@@ -264,8 +283,8 @@ export function create(go, card, graphvizURL, light) {
     if (!shown?.part || !detail) return null;
     sum(detail, position);
     const {level, boxes} = shown.part, states = level === 'whole' || level === 'around';
-    return {head: states ? ['state', 'live', 'posterior'] : ['part', 'where', 'states', 'live', 'posterior'],
-      body: boxes.map(({kind, name, note, states: size}, k) => states ? [name === 'end' ? name : +name, counts[k] > 0, mass[k]] : [[kind === 'state' ? `state ${name}` : name, note].filter(Boolean).join(', '), kind === 'outside' ? 'beside' : 'inside', size, counts[k], mass[k]])};
+    return {head: states ? ['state', 'part of the source', 'live', 'posterior'] : ['part', 'where', 'number', 'states', 'live', 'posterior'],
+      body: boxes.map(({kind, name, note, states: size}, k) => states ? [name === 'end' ? name : +name, parts.words(numbersOf(boxes[k], k)), counts[k] > 0, mass[k]] : [[kind === 'state' ? `state ${name}` : name, note].filter(Boolean).join(', '), kind === 'outside' ? 'beside' : 'inside', parts.words(numbersOf(boxes[k], k)), size, counts[k], mass[k]])};
   }
   return {element, update, rows, point};
 }

@@ -1,6 +1,7 @@
 // Step by position: how each position's numbers went until it was committed, and what was committed when.
 
 import {el, arrange, recording, prepare, place, boxIn, axis, alpha, cividis, CIVIDIS_CSS, inkOn, hatch, ring, diamond, clamp, niceStep, niceTop, number, visible, cut} from '../draw.js';
+import * as parts from '../parts.js';
 import * as explain from '../explain.js';
 
 export const QUANTITIES = {
@@ -13,7 +14,7 @@ export const QUANTITIES = {
   commit: {name: 'Commit time', unit: 'step', what: 'the step that committed the position', top: run => Math.max(1, run.steps - 1), of: (run, t, i) => run.commitStep[i]},
 };
 
-const STRIP = 5;   // px of the strip below the map
+const STRIP = 5, BAND = 15;   // px of the strip below the map, and of the parts of the source below that
 
 export function create(go, card, offline, hover) {
   const element = el('div', {class: 'ds-looms'});
@@ -26,9 +27,9 @@ export function create(go, card, offline, hover) {
   const sides = {a: one('a'), b: one('b')};
 
   function one(name) {
-    const base = el('canvas', {class: 'ds-layer'}), row = el('i', {class: 'ds-row-mark'}), column = el('i', {class: 'ds-column-mark'}), cell = el('i', {class: 'ds-cell-mark'}), span = el('i', {class: 'ds-span-mark', hidden: true}), second = el('i', {class: 'ds-second-mark', hidden: true}), ghost = el('i', {class: 'ds-ghost-mark', hidden: true});
-    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'application', tabindex: 0, 'aria-roledescription': 'map'}, base, span, column, row, second, cell, ghost, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
-    const s = {name, base, row, column, cell, span, second, ghost, box, drawn: 0, key: '', geometry: null};
+    const base = el('canvas', {class: 'ds-layer'}), band = el('canvas', {class: 'ds-band', 'aria-hidden': 'true'}), row = el('i', {class: 'ds-row-mark'}), column = el('i', {class: 'ds-column-mark'}), cell = el('i', {class: 'ds-cell-mark'}), span = el('i', {class: 'ds-span-mark', hidden: true}), second = el('i', {class: 'ds-second-mark', hidden: true}), ghost = el('i', {class: 'ds-ghost-mark', hidden: true});
+    const box = el('div', {class: 'ds-plot', 'data-side': name, role: 'application', tabindex: 0, 'aria-roledescription': 'map'}, base, band, span, column, row, second, cell, ghost, el('span', {class: 'ds-badge', text: name.toUpperCase()}));
+    const s = {name, base, band, row, column, cell, span, second, ghost, box, drawn: 0, key: '', geometry: null};
     const where = event => {
       const {x, y} = place(event, box);
       return {position: s.x.at(x), step: clamp(Math.floor((y - s.top) / s.rowH), 0, s.run.last)};
@@ -59,7 +60,7 @@ export function create(go, card, offline, hover) {
     s.x = axis(run.length, width);
     s.rowH = clamp(Math.floor(240 / run.steps), 2, 20);
     if (run.steps > 120) s.rowH = Math.max(1, 260 / run.steps);
-    const height = s.top + run.steps * s.rowH + STRIP + 20;
+    const height = s.top + run.steps * s.rowH + STRIP + BAND + 20;
     s.height = height;
     const top = view.compare ? Math.max(quantity.top(view.a), quantity.top(view.b)) : quantity.top(run);
     const hits = view.hits(run), key = [run.id, view.metric, top, width, view.theme, view.metric === 'commit' ? run.count : 0, hits.join(' ')].join();
@@ -155,7 +156,7 @@ export function create(go, card, offline, hover) {
     c.textAlign = 'center';
     c.textBaseline = 'top';
     const step = niceStep(run.length, run.length * x.cell, compact ? 34 : 26);
-    for (let i = 0; i < run.length; i += step) c.fillText(`${i}`, x.x(i + 0.5), bottom + STRIP + 6);
+    for (let i = 0; i < run.length; i += step) c.fillText(`${i}`, x.x(i + 0.5), bottom + STRIP + BAND + 4);
     c.textAlign = 'left';
     const block = run.config.block_length;
     c.strokeStyle = colours.ink;
@@ -185,6 +186,23 @@ export function create(go, card, offline, hover) {
     if (view.span) put(s.span, Math.round(x.x(view.span.start)), s.top, Math.round(x.cell * (view.span.stop - view.span.start)), run.steps * rowH);
   }
 
+  // Under the map the parts of the source that the step's draw is in.
+  function under(s, view) {
+    const {run, x, at, band} = s, path = run.row('path', at.step), key = [s.key, at.step].join(' ');
+    if (band.key === key) return;
+    band.key = key;
+    const c = prepare(band, x.width, BAND);
+    band.style.top = `${s.top + run.steps * s.rowH + STRIP + 4}px`;
+    for (let i = 0; i < run.length;) {
+      const numbers = parts.partsOf(run, path[i]), begun = i;
+      while (i < run.length && parts.partsOf(run, path[i]) === numbers || i === begun) i++;
+      if (!numbers.length) continue;
+      const left = Math.round(x.x(begun)), width = Math.round(x.x(i)) - left - 1;
+      parts.bar(c, view.colours, numbers, left, 0, width, 3);
+      if (width >= parts.badgeWidth(numbers)) parts.drawBadge(c, view.colours, numbers, left, 6.5);
+    }
+  }
+
   function update(view) {
     const shown = [['a', view.a], ['b', view.b]].filter(([, run]) => run && run.count);
     if (view.changed) {
@@ -198,7 +216,7 @@ export function create(go, card, offline, hover) {
       for (const [name, run] of shown) draw(sides[name], run, view, shown.length > 1 && !stacked ? Math.floor((view.widths.left - 14) / 2) : view.widths.left);
     }
     // A second run that just began has a step before its map is drawn.
-    for (const [name] of shown) if (sides[name].run) cursor(sides[name], view);
+    for (const [name] of shown) if (sides[name].run) { cursor(sides[name], view); under(sides[name], view); }
   }
   function rows({run, metric}) {
     const {of} = QUANTITIES[metric], body = [];

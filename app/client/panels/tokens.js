@@ -1,6 +1,7 @@
 // The canvas as text: what stands, what was committed just now, what the joint draw has where it is still masked.
 
 import {el, arrange, visible, cut} from '../draw.js';
+import * as parts from '../parts.js';
 import * as explain from '../explain.js';
 import {knowsTokens} from './phases.js';
 
@@ -43,7 +44,7 @@ export function create(go, card, offline, point, hover) {
     const {position, second, span} = view, beside = view.compare && (s.name === 'a' ? view.b : view.a);
     while (s.chips.length > run.length) { const chip = s.chips.pop(); chip.newline?.remove(); chip.remove(); }
     while (s.chips.length < run.length) {
-      const chip = el('button', {type: 'button', class: 'ds-token', role: 'option', 'data-i': s.chips.length, tabindex: -1});
+      const chip = el('button', {type: 'button', class: 'ds-token', role: 'option', 'data-i': s.chips.length, tabindex: -1}, '', el('i'));
       s.chips.push(chip);
       s.grid.append(chip);
     }
@@ -61,7 +62,7 @@ export function create(go, card, offline, point, hover) {
       if (chip.shown !== word || chip.flags !== flags) {
         chip.shown = word;
         chip.flags = flags;
-        chip.textContent = word;
+        chip.firstChild.data = word;
         chip.dataset.state = state;
         chip.classList.toggle('inside', Boolean(span && span.start <= i && i < span.stop));
         for (const name of ['rival', 'differs', 'special', 'here', 'second']) chip.classList.toggle(name, flags.split('|').includes(name));
@@ -70,6 +71,7 @@ export function create(go, card, offline, point, hover) {
         wrap(chip, !hidden && text.includes('\n'));
       }
     }
+    number(s, run, run.row('path', t));
     s.text.textContent = visible(run.drawnTexts[t]) || '(nothing)';
     const accepted = run.drawnAccepted[t];
     s.verdict.textContent = run.config.kind === null ? 'no constraint' : accepted ? '✓ accepted' : '✕ not accepted';
@@ -84,6 +86,18 @@ export function create(go, card, offline, point, hover) {
     else if (!ends && chip.newline) { chip.newline.remove(); chip.newline = null; }
   }
 
+  // Under each token the parts of the source that it may be of, and their numbers where they begin.
+  function number(s, run, path) {
+    let begun = null;
+    s.chips.forEach((chip, i) => {
+      const numbers = parts.partsOf(run, path[i]);
+      if (chip.numbers !== numbers) { chip.numbers = numbers; chip.lastChild.style.setProperty('--bar', parts.paint(numbers)); }
+      const said = numbers === begun ? '' : parts.words(numbers);
+      if (chip.said !== said) { chip.said = said; if (said) { chip.dataset.part = said; chip.dataset.hue = numbers.length === 1 ? parts.hue(numbers[0]) : 0; } else delete chip.dataset.part; }
+      begun = numbers;
+    });
+  }
+
   function update(view) {
     const there = [['a', view.a], ['b', view.b]].filter(([, run]) => run && run.count);
     if (view.changed) arrange(element, there.map(([name]) => side(name).box));
@@ -91,7 +105,7 @@ export function create(go, card, offline, point, hover) {
   }
   function rows({run, step}) {
     const state = i => run.masked(step, i) ? run.at('committed', step, i) ? 'committed now' : 'masked' : 'committed';
-    return {head: ['position', 'token', 'state', 'committed at step'], body: Array.from({length: run.length}, (_, i) => [i, visible(run.text(run.drawn(step, i))), state(i), run.commitStep[i] < 0 ? null : run.commitStep[i]])};
+    return {head: ['position', 'token', 'state', 'part of the source', 'committed at step'], body: Array.from({length: run.length}, (_, i) => [i, visible(run.text(run.drawn(step, i))), state(i), parts.words(parts.partsOf(run, run.at('path', step, i))), run.commitStep[i] < 0 ? null : run.commitStep[i]])};
   }
   function light(positions, name) {
     const lit = new Set(positions);

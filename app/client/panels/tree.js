@@ -2,6 +2,7 @@
 
 import {el, prepare, place, boxIn, hatch, axis, alpha, shade, clamp} from '../draw.js';
 import * as explain from '../explain.js';
+import * as parts from '../parts.js';
 import {spanOf, spansOf} from '../run.js';
 import {levelOf} from './phases.js';
 
@@ -69,10 +70,13 @@ export function create(go, card) {
       c.fillStyle = strength > 1e-6 ? shade(colours.q, strength) : colours.wash;
       c.fillRect(x0, y, Math.max(1, w - 1), h);
       const middle = m === length ? (x0 + x1) / 2 : x.x(m);
-      const state = path[m], text = state === run.head.end ? 'end' : `${state}`;
+      const state = path[m], text = state === run.head.end ? 'end' : `${state}`, numbers = parts.partsOf(run, state), badge = numbers.length ? parts.badgeWidth(numbers) + 4 : 0;
+      if (numbers.length && w > 5) parts.bar(c, colours, numbers, x0, y, 3, h, true);
       if (w >= Math.max(22, 6.7 * text.length + 4)) {
         c.fillStyle = strength > 0.45 ? colours.paper : colours.ink;
-        c.fillText(text, Math.min(Math.max(middle, x0 + 9), x1 - 9), y + h / 2 + 0.5);
+        const room = 6.7 * text.length + 8, fits = badge && w >= room + badge + 4, at = Math.min(Math.max(middle, x0 + 9 + (fits ? badge : 0)), x1 - 9);
+        c.fillText(text, at, y + h / 2 + 0.5);
+        if (fits) parts.drawBadge(c, colours, numbers, at - room / 2 - badge + 4, y + h / 2);
       }
       if (node === m) {
         c.strokeStyle = colours.ink;
@@ -91,9 +95,9 @@ export function create(go, card) {
   }
   function rows({run, step}) {
     if (Number.isNaN(run.at('midpoint_entropy', step, run.length))) return {head: ['boundary'], body: []};
-    return {head: ['boundary', 'level', 'start', 'stop', 'state', 'log probability', 'entropy'], body: Array.from({length: run.length}, (_, k) => {
+    return {head: ['boundary', 'level', 'start', 'stop', 'state', 'part of the source', 'log probability', 'entropy'], body: Array.from({length: run.length}, (_, k) => {
       const m = k + 1, {start, stop, level} = spanOf(m, run.length);
-      return [m, level, start, stop, run.at('path', step, m), run.at('midpoint_log_probability', step, m), run.at('midpoint_entropy', step, m)];
+      return [m, level, start, stop, run.at('path', step, m), parts.words(parts.partsOf(run, run.at('path', step, m))), run.at('midpoint_log_probability', step, m), run.at('midpoint_entropy', step, m)];
     })};
   }
   return {element, update, rows, controls: [el('span', {class: 'ds-note', text: 'darker: more entropy'}), slider, drawnLevels]};

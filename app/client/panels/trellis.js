@@ -2,6 +2,7 @@
 
 import {el, prepare, place, boxIn, axis, alpha, clamp, rgb, hatch} from '../draw.js';
 import * as explain from '../explain.js';
+import * as parts from '../parts.js';
 import {spanOf, unpack} from '../run.js';
 import * as cell from './cell.js';
 
@@ -177,8 +178,10 @@ export function create(go, card, server, hover) {
     c.fillStyle = colours.muted;
     c.textAlign = 'right';
     c.textBaseline = 'middle';
-    const every = Math.max(1, Math.ceil(12 / rowH));
-    for (let r = 0; r < n; r += every) c.fillText(rows[r] === run.head.end ? 'end' : `${rows[r]}`, x.left - columnW / 2 - 5, top + (r + 0.5) * rowH);
+    const every = Math.max(1, Math.ceil(12 / rowH)), stripe = x.left - columnW / 2 - 6;
+    const taken = number(c, run, colours, stripe);
+    c.fillStyle = colours.muted;
+    for (let r = 0; r < n; r += every) { const y = top + (r + 0.5) * rowH; if (!taken.some(at => Math.abs(at - y) < 11)) c.fillText(rows[r] === run.head.end ? 'end' : `${rows[r]}`, stripe - 3, y); }
     c.textAlign = 'left';
     const left = run.at('log_partition', step) === -Infinity;
     note.textContent = left ? 'Nothing that the constraint accepts agrees with what is committed: no state is live.'
@@ -201,11 +204,24 @@ export function create(go, card, server, hover) {
     }
   }
 
+  // Beside the rows the parts of the source that their states come from, a number where one begins.
+  function number(c, run, colours, stripe) {
+    const wide = [];   // where a badge leaves no room for a state's number
+    let begun = '', last = -Infinity;
+    rows.forEach((q, r) => {
+      const numbers = parts.partsOf(run, q), said = parts.words(numbers), y = top + r * rowH;
+      if (numbers.length) parts.bar(c, colours, numbers, stripe, y, 4, Math.max(1, rowH), true);
+      const at = Math.max(7, y + rowH / 2);
+      if (said && said !== begun && at - last >= 14) { parts.drawBadge(c, colours, numbers, 0, at); last = at; if (numbers.length > 1) wide.push(at); }
+      begun = said;
+    });
+    return wide;
+  }
   function tabled({run, detail}) {
     if (!detail) return null;
     const body = [];
-    for (let b = 0; b <= run.length; b++) for (const [q, p] of detail.statesAt(b)) if (p > 0) body.push([b, q, p]);
-    return {head: ['boundary', 'state', 'posterior'], body};
+    for (let b = 0; b <= run.length; b++) for (const [q, p] of detail.statesAt(b)) if (p > 0) body.push([b, q, parts.words(parts.partsOf(run, q)), p]);
+    return {head: ['boundary', 'state', 'part of the source', 'posterior'], body};
   }
   return {element, update, ghost, rows: tabled, modes: [what, choose]};
 }
