@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import synthetic
 from axe_playwright_python.sync_playwright import Axe
 from conftest import Debugger
 from playwright.sync_api import Browser, Page, expect
+
+from app.components import CLIENT
+from viz import offline
 
 pytestmark = [
     pytest.mark.page,
@@ -50,6 +55,20 @@ def test_axe_finds_nothing_serious(browser: Browser, url: str, scheme: Any, widt
     expect(page.locator(".ds-against")).to_contain_text("They part")
     assert serious(page) == []
     assert not debugger.errors
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_a_file_that_opens_offline(browser: Browser, tmp_path: Path, scheme: Any) -> None:
+    file = tmp_path / "run.html"
+    run = synthetic.trace(synthetic.real_number(), 8, 4)
+    # The policy of the file keeps every foreign script out, the rules' too.
+    file.write_text(offline.html(run, CLIENT).replace("Content-Security-Policy", "x-policy"), encoding="utf-8")
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector("[data-ready][data-detail=here]", state="attached")
+    assert serious(page) == []
     context.close()
 
 
