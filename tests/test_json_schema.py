@@ -490,3 +490,24 @@ def test_integers_may_have_an_exponent_only_where_all_of_them_are_allowed():
     ):
         assert read(schema).accepts("1e+308") == accepted
         assert not read(schema).accepts("1e-1")
+
+
+@pytest.mark.parametrize(
+    ("schema", "where"),
+    [
+        ('{"items": [1]}', "/items/0"),
+        ('{"items": [{"items": [{"minimum": "a"}]}]}', "/items/0/items/0/minimum"),
+        ('{"items": [{}], "additionalItems": {"minimum": "a"}}', "/additionalItems/minimum"),
+        ('{"$ref": "#/x", "x": 1}', "/$ref"),
+        ('{"$ref": "#/x", "x": []}', "/x"),
+        ('{"$ref": "#/x", "x": {"minimum": "a"}}', "/x/minimum"),
+        ('{"$ref": "#/x", "x": {"$ref": 3}}', "/x/$ref"),
+        ('{"$ref": "#/x/0", "x": [{"enum": 5}]}', "/x/0/enum"),
+        ('{"properties": {"a": {"$ref": "#/enum/0"}}, "enum": [{"required": "a"}]}', "/enum/0/required"),
+    ],
+)
+def test_what_a_drafts_own_schema_does_not_look_at_is_checked_where_it_is_read(schema: str, where: str) -> None:
+    with pytest.raises(PatternSyntaxError, match="not one of draft 2020-12") as refused:
+        constraints.read("json_schema", schema)
+    assert refused.value.place is not None
+    assert refused.value.place.pointer == where

@@ -89,6 +89,7 @@ class Schemas:
         self.draft, self._specification = _DRAFTS.get(uri, _DRAFTS[_LATEST])
         self._scoped = "$dynamicRef" in document.text or "json-schema.org" in document.text
         self._roots: set[int] = set()
+        self._checked: set[int] = set()
 
     def check(self, schema: Any, pointer: str) -> None:
         """Check a schema of the document against the schema of its draft.
@@ -111,6 +112,13 @@ class Schemas:
                 "Correct it there, or name the draft that it follows in '$schema'.",
                 self.document.place(where),
             )
+
+    def _check_apart(self, schema: Any, pointer: str) -> None:
+        """Check a schema of the document, once, that stands where the draft's own schema need not have looked."""
+        if isinstance(schema, dict) and (id(schema) in self._checked or id(schema) not in self.document.pointers):
+            return
+        self._checked.add(id(schema))
+        self.check(schema, pointer)
 
     def root(self, schema: Any, pointer: str) -> Goal:
         """Return the goal of a schema that its own references are relative to."""
@@ -172,13 +180,17 @@ class Schemas:
         schema: Any = place.schema
         for name in names:
             schema = schema[name]
-        return self.goal(schema, child(place.pointer, *names), place.resolver)
+        pointer = child(place.pointer, *names)
+        if (len(names) == 2 and names[0] == "items") or names[0] == "additionalItems":  # of older drafts, read in all
+            self._check_apart(schema, pointer)
+        return self.goal(schema, pointer, place.resolver)
 
     def referred(self, place: Place, keyword: str) -> Goal:
         """Return the goal that a reference means.
 
         Raises:
             NotRegularError: it leads out of the document, or nowhere.
+            PatternSyntaxError: what stands there is no schema.
         """
         return self.goal(*self._lookup(place, keyword))
 
@@ -199,6 +211,7 @@ class Schemas:
                 self.document.place(pointer),
             ) from error
         pointer = self.document.pointers.get(id(found.contents), child(place.pointer, keyword))
+        self._check_apart(found.contents, pointer)
         return found.contents, pointer, found.resolver
 
 
