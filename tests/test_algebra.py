@@ -219,3 +219,19 @@ def test_a_list_may_stand_in_a_list_and_its_parts_be_of_any_kind() -> None:
 def test_a_mistake_in_a_list_names_its_part(source: str, words: str) -> None:
     with pytest.raises(InputError, match=re.compile(words, re.DOTALL)):
         read("all", source)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        '{"kind": "regex", "source": 5}', '{"kind": "regex", "source": {"a": 1}}', '{"kind": "choices", "source": [1, 2]}',
+        '{"kind": "choices", "source": true}', '{"kind": "grammar", "source": ["start: A"]}', '{"kind": ["regex"], "source": "a"}',
+        '{"kind": {}, "source": "a"}', '{"kind": "json_schema", "source": []}', '{"kind": "choices", "source": []}',
+        '{"kind": "regex", "source": "a", "options": null}', '{"kind": "regex", "source": "a", "options": [1]}',
+        '{"kind": "regex", "source": "a", "options": {"strict": "no"}}', '{"kind": "regex", "source": "a", "but_not": "no"}',
+        '{"kind": "json_schema", "source": {}, "options": {"depth": "3"}}', '{"kind": "grammar", "source": "start: \\"a\\"", "options": {"depth": null}}',
+    ],
+)  # fmt: skip
+def test_a_part_of_another_type_is_refused_and_not_read_as_its_text(part: str) -> None:
+    with pytest.raises(InputError):
+        read("all", f"[{part}]")

@@ -181,17 +181,12 @@ def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Con
         SizeError: it takes too much work.
         InputError: the kind or an option is unknown, or the source can't be read; says where.
     """
-    if kind not in KINDS or (kind in ("regex", "grammar") and not isinstance(source, str)):
+    if not isinstance(kind, str) or kind not in KINDS or not _fits(kind, source):
         raise ConfigError(
             f"There is no constraint kind {kind!r} with a source of type {type(source).__name__}.",
             f"Choose one of {', '.join(KINDS)}, with text as source.",
         )
-    known = {option.name for option in KINDS[kind].options}
-    if not options.keys() <= known:
-        raise ConfigError(
-            f"A constraint of kind {kind!r} has no option {min(options.keys() - known)!r}.",
-            f"Its options are {', '.join(sorted(known))}." if known else "It has none; leave it out.",
-        )
+    _check_options(kind, {"strict": strict} | options)
     try:
         with effort.limited(automaton.COMPILE_STEPS) as budget:
             parsed = _parsed(kind, source, options)
@@ -205,6 +200,27 @@ def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Con
         fixes = " ".join(changed.fixes) or "Read it without strict to have that."
         raise ApproximationError(changed.message, fixes, changed.where)
     return constraint
+
+
+def _fits(kind: str, source: Any) -> bool:
+    """Whether a source is of a type that a kind can be read from; what is written in JSON may be any value of it."""
+    if kind == "choices" and isinstance(source, list | tuple):
+        return all(isinstance(choice, str) for choice in source)
+    return kind not in ("choices", "grammar", "regex") or isinstance(source, str)
+
+
+def _check_options(kind: str, given: dict[str, Any]) -> None:
+    known: dict[str, str | int | bool] = {option.name: option.default for option in KINDS[kind].options}
+    if not given.keys() <= known.keys() | {"strict"}:
+        raise ConfigError(
+            f"A constraint of kind {kind!r} has no option {min(given.keys() - known.keys() - {'strict'})!r}.",
+            f"Its options are {', '.join(sorted(known))}." if known else "It has none; leave it out.",
+        )
+    words = {bool: "true or false", int: "a whole number", str: "a text"}
+    for name, value in given.items():
+        wanted = type(known.get(name, False))
+        if type(value) is not wanted:
+            raise ConfigError(f"The option {name} of a constraint can't be {value!r}.", f"Give {words[wanted]}.")
 
 
 def _parsed(kind: str, source: Any, options: dict[str, Any]) -> Read:

@@ -52,9 +52,10 @@ def parse(source: Any) -> tuple[str, Pattern, tuple[Finding, ...]]:
 
 def _part(written: Document, number: int, part: Any) -> tuple[Pattern, list[Finding]]:
     pointer = f"/{number}"
-    if not isinstance(part, dict) or not {"kind", "source"} <= part.keys() <= {"kind", "source", "but_not", "options"}:
+    named = isinstance(part, dict) and {"kind", "source"} <= part.keys() <= {"kind", "source", "but_not", "options"}
+    if not named or not isinstance(part.get("but_not", False), bool) or not isinstance(part.get("options", {}), dict):
         raise ConfigError(f"Part {number + 1} of the list is not a constraint.", _FORM, written.place(pointer))
-    text, outside = _source(written, f"{pointer}/source", part["source"])
+    text, outside = _source(written, f"{pointer}/source", part["source"], part["kind"])
 
     def placed(place: Place | None) -> Place | None:
         return Place(written.text, *outside(place.start, place.stop), f"{pointer}/source") if place else None
@@ -82,17 +83,20 @@ def _moved_finding(finding: Finding, placed: Callable[[Place | None], Place | No
 _CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTALL)
 
 
-def _source(written: Document, pointer: str, value: Any) -> tuple[Any, Callable[[int, int], tuple[int, int]]]:
+def _source(
+    written: Document, pointer: str, value: Any, kind: Any
+) -> tuple[Any, Callable[[int, int], tuple[int, int]]]:
     """Return what a part is read from, and the function from a span of its text to the span of the list's text."""
     if isinstance(value, str):
         positions = _positions(written, pointer)
-    elif isinstance(value, list) and all(isinstance(choice, str) for choice in value):
+    elif kind == "choices" and isinstance(value, list) and all(isinstance(choice, str) for choice in value):
         # Choices are one text, joined by newlines.
         positions = [at for n in range(len(value)) for at in _positions(written, f"{pointer}/{n}")]
     else:
         span = written.origin(pointer)
         positions = list(range(span.start, span.stop + 1))
-        value = written.text[span.start : span.stop]
+        # What is written in JSON may stand there as itself; nothing else is JSON's text.
+        value = value if kind in ("choices", "grammar", "regex") else written.text[span.start : span.stop]
     last = len(positions) - 1
     return value, lambda start, stop: (positions[min(start, last)], positions[min(stop, last)])
 
