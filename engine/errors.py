@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,15 @@ class Edit:
     def apply(self, source: str) -> str:
         """Return the source with the replacement made."""
         return source[: self.start] + self.text + source[self.stop :]
+
+
+def together(source: str, edits: Iterable[Edit], label: str) -> Edit:
+    """Make several replacements, none inside another, in one."""
+    ordered = sorted(edits, key=lambda edit: (edit.start, edit.stop))
+    text, at = "", ordered[0].start
+    for edit in ordered:
+        text, at = text + source[at : edit.start] + edit.text, edit.stop
+    return Edit(label, ordered[0].start, at, text)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import synthetic
 from engine import token_automaton, trace_file
 from engine.constraints import read
 from engine.decode import denoise
-from engine.diagnosis import branches, dynamic, static, traps
+from engine.diagnosis import branches, commits, dynamic, static, traps
 from engine.diagnosis.run import Run
 from engine.errors import Finding
 from engine.models import table
@@ -121,7 +121,7 @@ def test_a_commit_costs_what_log_z_loses_by_it_alone(seed: int) -> None:
     header = Header(asked, model.facts, vocabulary, automaton)
     run = Trace(header, tuple(denoise(model, automaton, asked)))
     words = [x for x in itertools.product(range(3), repeat=4) if automaton.accepts(x)]
-    for cost, t, i in dynamic.commit_costs(run):
+    for cost, t, i in commits.commit_costs(run):
         step = run.steps[t]
         logits = model.logits(np.zeros(0, np.int32), step.canvas, t)
         log_p = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)

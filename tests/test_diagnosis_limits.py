@@ -15,6 +15,7 @@ from test_diagnosis_static import BUGS, LETTERS, REGEXES, config
 from engine import effort
 from engine.constraints import KINDS, read
 from engine.diagnosis import examination, static, strings
+from engine.diagnosis.subject import by_weight
 from engine.errors import Finding, InputError
 from engine.trace import Config
 
@@ -237,9 +238,7 @@ def test_any_source_is_diagnosed_without_an_exception_and_what_is_offered_mends(
             found = static.mended(examined, vocabulary)
         except effort.OutOfStepsError:
             return
-    assert list(found) == sorted(
-        found, key=lambda f: (examination.SEVERITIES.index(f.severity), examination.order(f.code))
-    )
+    assert found == by_weight(found, examination.ORDER)
     for finding in found:
         json.dumps(finding.plain(), allow_nan=False)
         for place in filter(None, (finding.where, *finding.related)):

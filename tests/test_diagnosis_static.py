@@ -136,7 +136,7 @@ RECURSIVE = "start: item\nitem: A item | A B\nA: /a(?=b)/\nB: /c/\n"
 def test_the_parts_of_a_conflict_are_empty_together_and_no_one_of_them_is_needless(kind: str, source: str) -> None:
     constraint = read(kind, source)
     assert constraint.automaton.is_empty
-    found = empty.minimal_demands(constraint)
+    found = empty.minimal_demands(constraint.pattern)
     listed = empty.demands_by_origin(constraint.pattern)
 
     def nothing_with(kept: tuple[empty.Demand, ...]) -> bool:

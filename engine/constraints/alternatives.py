@@ -114,7 +114,7 @@ def _finding(source: str, branch: Branch, around: Branch | None) -> Finding:
     return Finding(
         "shadowed",
         "info",
-        Place(source, start, max(stop, start + 1)),
+        Place(source, start, min(max(stop, start + 1), len(source))),
         f"All that the alternative '{source[start:stop]}' matches is matched by {by} too, so it allows nothing more.",
         ("Remove it.",),
         edits=(Edit(f"Remove the alternative '{source[start:stop]}'", *cut, ""),),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.diagnosis import beliefs, branches, conflict, traps, widening
+from engine.diagnosis import beliefs, branches, commits, conflict, traps, widening
 from engine.diagnosis.run import Run
-from engine.diagnosis.subject import listed, named
+from engine.diagnosis.subject import by_weight, finding_at, listed, named
 from engine.errors import Finding, Focus, Place, Remedy
 
 if TYPE_CHECKING:
@@ -26,15 +26,8 @@ ORDER = (
     "commit",
     "wanted",
 )
-SEVERITIES = ("error", "warning", "info")
-SHOWN = 5
-"""Entries of a ranking that go into the evidence."""
-COSTLY = 1.0
-"""Nats from which on the costliest commit is told."""
 FAINT = 0.05
 """Probability under which a token is not what the model wanted, though it lost most there."""
-SURE = 0.5
-"""Probability from which on a belief counts as what the model wanted."""
 
 
 def findings(trace: Trace) -> tuple[Finding, ...]:
@@ -48,17 +41,14 @@ def findings(trace: Trace) -> tuple[Finding, ...]:
         *_verdict(run),
         *_filter(run),
         *_belief(run),
-        *_commits(run),
-        *_wanted(run),
+        *commits.costly(run),
+        *commits.unwanted(run),
         *traps.findings(run),
         *_branches(run),
-        *_confidences(run),
+        *commits.confidences(run),
     ]
 
-    def rank(finding: Finding) -> tuple[int, int]:
-        return SEVERITIES.index(finding.severity), ORDER.index(finding.code) if finding.code in ORDER else len(ORDER)
-
-    return tuple(sorted(found, key=rank))
+    return by_weight(found, ORDER)
 
 
 def _verdict(run: Run) -> list[Finding]:
@@ -118,13 +108,12 @@ def _no_return(run: Run, step: int) -> Finding:
         f"From step {step} on nothing accepted is possible: {_together(words)}. Before it accepted answers had "
         f"{before} of the belief."
     )
-    return Finding(
-        code="no-return",
-        severity="error",
-        where=places[0] if places else None,
-        message=message,
+    return finding_at(
+        "no-return",
+        "error",
+        places,
+        message,
         fixes=("Draw from the posterior: the samplers midpoint, tree, chain and map keep a completion at every step.",),
-        related=places[1:],
         focus=Focus(step=step, position=positions[-1] if positions else None),
         evidence=evidence,
         remedies=_exact(run),
@@ -263,89 +252,6 @@ def _belief(run: Run) -> list[Finding]:
     ]
 
 
-def commit_costs(trace: Trace) -> list[tuple[float, int, int]]:
-    """Return (cost in nats, step, position) of every commit: `−log lift`, by which it alone changes log Z.
-
-    Infinite where nothing accepted has the token there.
-    """
-    out = []
-    known = trace.header.automaton.token_class
-    for t, step in enumerate(trace.steps):
-        at = np.flatnonzero(step.committed)
-        tokens = step.drawn[at]
-        inside = tokens < known.size
-        log_lift = step.log_lift[at, np.where(inside, known[np.where(inside, tokens, 0)], 0)]
-        out += [(-float(x), t, int(i)) for i, x in zip(at, log_lift, strict=True)]
-    return out
-
-
-def _commits(run: Run) -> list[Finding]:
-    """Name the commit that cost most of those that left an accepted answer possible."""
-    costs = sorted((c for c in commit_costs(run.trace) if np.isfinite(c[0])), reverse=True)
-    if not costs or costs[0][0] < COSTLY:
-        return []
-    cost, step, position = costs[0]
-    state = int(run.path[position])
-    places = run.places([state] if state >= 0 else [])
-    word = run.word(int(run.trace.steps[step].drawn[position]))
-    message = (
-        f"At step {step} committing {word} at {position} cost {cost:.1f} nats of log Z, more than any other commit."
-    )
-    ranking = [
-        {"step": t, "position": i, "token": run.word(int(run.trace.steps[t].drawn[i])), "nats": c}
-        for c, t, i in costs[:SHOWN]
-    ]
-    return [
-        Finding(
-            code="commit",
-            severity="info",
-            where=places[0] if places else None,
-            message=message,
-            related=places[1:],
-            focus=Focus(step=step, position=position),
-            evidence={"commits": ranking},
-        )
-    ]
-
-
-def _wanted(run: Run) -> list[Finding]:
-    """Tell of the commits that the model's own belief would have made against the constraint."""
-    calls = []
-    for position, step in enumerate(run.committed_at.tolist()):
-        if step >= 0:
-            record = run.trace.steps[step]
-            calls.append((float(record.forbidden_mass[position]), step, position))
-    close = sorted(
-        (c for c in calls if c[0] >= SURE and np.isfinite(run.trace.steps[c[1]].log_partition)), reverse=True
-    )
-    if not close:
-        return []
-    mass, step, position = close[0]
-    token_id, probability = run.wanted(run.trace.steps[step], position)
-    chosen = run.word(int(run.trace.steps[step].drawn[position]))
-    message = (
-        f"At {len(close)} of {len(calls)} commits most of the belief was on tokens that nothing accepted has there: at "
-        f"step {step}, position {position}, {mass:.1%}. The model wanted {run.word(token_id)} ({probability:.1%}), "
-        f"{'and it' if chosen == run.word(token_id) else chosen} was committed."
-    )
-    ranking = []
-    for m, t, i in close[:SHOWN]:
-        wanted, p = run.wanted(run.trace.steps[t], i)
-        ranking.append({"step": t, "position": i, "forbidden_mass": m, "wanted": run.word(wanted), "probability": p})
-    places = run.places([int(run.path[position])] if run.path[position] >= 0 else [])
-    return [
-        Finding(
-            code="wanted",
-            severity="info",
-            where=places[0] if places else None,
-            message=message,
-            related=places[1:],
-            focus=Focus(step=step, position=position),
-            evidence={"commits": ranking, "count": len(close)},
-        )
-    ]
-
-
 def _branches(run: Run) -> list[Finding]:
     """Name, for the alternative whose outcome was least expected, the branch that won and when the others died."""
     if run.constraint is None or not run.trace.accepted:
@@ -393,18 +299,6 @@ def _branches(run: Run) -> list[Finding]:
             remedies=widening.without(run, won_life.branch.place),
         )
     ]
-
-
-def _confidences(run: Run) -> list[Finding]:
-    """Tell at how many steps the two confidences would have committed different positions."""
-    differ = [t for t, s in enumerate(run.trace.steps) if (s.committed_mf != s.committed_mar).any()]
-    if not differ:
-        return []
-    message = (
-        f"Mf and Mar would commit different positions at {len(differ)} of {len(run.trace.steps)} steps, first at step "
-        f"{differ[0]}."
-    )
-    return [Finding("confidences", "info", None, message, focus=Focus(step=differ[0]), evidence={"steps": differ})]
 
 
 def _share(log_probability: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engine import automaton, effort
 from engine.diagnosis import schema
-from engine.diagnosis.subject import named, place_of
+from engine.diagnosis.subject import finding_at, named, place_of
 from engine.errors import Finding, SizeError
 from engine.pattern import (
     ANY,
@@ -150,13 +150,12 @@ def minimal(items: Sequence[T], impossible: Callable[[Sequence[T]], bool]) -> tu
     return tuple(item for item in items if item in needed)
 
 
-def minimal_demands(constraint: Constraint) -> tuple[Demand, ...]:
+def minimal_demands(pattern: Pattern) -> tuple[Demand, ...]:
     """Find an inclusion-minimal set of demands that nothing satisfies together.
 
     Raises:
         OutOfStepsError: a limit of work is passed before it is known.
     """
-    pattern = constraint.pattern
     listed = demands_by_origin(pattern)
     if len(listed) > MOST_PARTS:
         raise effort.OutOfStepsError
@@ -184,15 +183,43 @@ def _matches_nothing(pattern: Pattern, demand: Demand) -> bool:
     return False
 
 
-def places(constraint: Constraint) -> list[Place]:
-    """Return the places of a minimal conflict, the one to blame first.
+def places(constraint: Constraint) -> tuple[list[Place], list[str]]:
+    """Return the places of a minimal conflict, the one to blame first, and what is folded: further branches.
 
     Raises:
         OutOfStepsError: a limit of work is passed before it is known.
     """
-    if constraint.kind not in schema.KINDS:
-        return [place_of(constraint, demand.origin) for demand in minimal_demands(constraint)]
-    return [schema.place(constraint, keyword.pointer) for keyword in schema.conflict(constraint, minimal)]
+    if constraint.kind in schema.KINDS:
+        keywords, chosen = schema.conflict(constraint, minimal)
+        return [schema.place(constraint, keyword.pointer) for keyword in keywords], schema.folded(
+            constraint, keywords, chosen
+        )
+    pattern, folded = one_branch(constraint.pattern)
+    found = [place_of(constraint, demand.origin) for demand in minimal_demands(pattern)]
+    inside = [count for count, span in folded if any(span[0] <= p.start and p.stop <= span[1] for p in found)]
+    return found, [f"the {count} other alternatives around it" for count in inside]
+
+
+def one_branch(pattern: Pattern) -> tuple[Pattern, list[tuple[int, tuple[int, int]]]]:
+    """Keep of each union of many parts the one that says most: where nothing matches the whole, no part matches either.
+
+    What stands inside a look-around, a complement or an atomic group is left alone, as in `demands`.
+
+    Returns:
+        The pattern, and for each union that was cut how many parts it lost and the span of the one that is left.
+    """
+    if isinstance(pattern, Repeat):
+        body, folded = one_branch(pattern.body)
+        return replace(pattern, body=body), folded
+    if not isinstance(pattern, Concat | Union | Intersection):
+        return pattern, []
+    parts, folded = pattern.parts, []
+    if isinstance(pattern, Union) and len(parts) > schema.SEVERAL:
+        best = max(parts, key=lambda part: sum(1 for _ in nodes(part)))
+        around = _around(best)
+        parts, folded = (best,), [(len(parts) - 1, (around.start, around.stop))]
+    reduced = [one_branch(part) for part in parts]
+    return replace(pattern, parts=tuple(p for p, _ in reduced)), [*folded, *(f for _, more in reduced for f in more)]
 
 
 def undetermined() -> Finding:
@@ -202,34 +229,52 @@ def undetermined() -> Finding:
     return Finding("empty", "error", None, message, (advice,), evidence={"determined": False})
 
 
-def finding(places: list[Place]) -> Finding:
-    """Say that nothing is accepted, and which parts contradict each other."""
-    names = [_with_value(place) for place in places]
+def finding(places: list[Place], folded: list[str]) -> Finding:
+    """Say that nothing is accepted, and which parts contradict each other.
+
+    Args:
+        places: of the parts.
+        folded: further branches, of which nothing is accepted either, in words.
+    """
+    names = _named_by_schema(places) if len(places) > 1 and places[0].pointer else [_with_value(p) for p in places]
     match names:
         case []:
             message, advice = "Nothing at all satisfies this constraint: it has no alternative.", "Add one."
-        case [one]:
+        case [one] if len(places) == 1:
             message = f"Nothing can satisfy {one} where it stands, whatever the rest of the constraint asks."
             advice = "Remove or change it."
         case _:
-            message = f"Nothing can satisfy {', '.join(names[:-1])} and {names[-1]} together."
+            message = f"Nothing can satisfy {_in_words(names)} together."
             advice = "Remove or change one of them: without any one there are texts that satisfy the rest."
-    return Finding(
-        code="empty",
-        severity="error",
-        where=places[0] if places else None,
-        message=message,
-        fixes=(advice,),
-        related=tuple(places[1:]),
-        evidence={"conflict": [place.plain() for place in places]},
-    )
+    if folded:
+        message = f"{message.removesuffix('.')}; {' and '.join(folded)} allow nothing either."
+    evidence = {"conflict": [place.plain() for place in places], "folded": folded}
+    return finding_at("empty", "error", places, message, fixes=(advice,), evidence=evidence)
+
+
+def _in_words(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _named_by_schema(places: list[Place]) -> list[str]:
+    """Name keywords with what they say, those of one schema together."""
+    by_schema: dict[str, list[str]] = {}
+    for place in places:
+        at, _, keyword = (place.pointer or "").rpartition("/")
+        by_schema.setdefault(at or "the root", []).append(f"{keyword}{_value(place)}")
+    return [f"{_in_words(keywords)} of {at}" for at, keywords in by_schema.items()]
 
 
 def _with_value(place: Place) -> str:
-    """Name a part; a keyword of a schema with what it says, where that is short."""
+    """Name a part; a keyword of a schema with what it says."""
+    return named(place) + (_value(place) if place.pointer else "")
+
+
+def _value(place: Place) -> str:
+    """Return what a keyword says in brackets, where that is short."""
     value = " ".join(place.source[place.start : place.stop].split())
     value = re.sub(r'^"(?:\\.|[^"\\])*"\s*:\s*', "", value)
-    return f"{named(place)} ({value})" if place.pointer and len(value) <= SHORT else named(place)
+    return f" ({value})" if len(value) <= SHORT else ""
 
 
 def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]]]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from engine import constraints, effort, token_automaton
 from engine.diagnosis import empty, gaps, lengths, loops, pins, specials
-from engine.diagnosis.subject import Subject, named, place_of
+from engine.diagnosis.merging import merged
+from engine.diagnosis.subject import Subject, by_weight, named, place_of
 from engine.errors import (
     EmptyLanguageError,
     Finding,
@@ -36,7 +37,6 @@ SHOWN = 5
 """Parts of a large constraint that are told with their states."""
 ORDER = ("syntax", "unsupported", "size", "empty", "vocabulary", "special", "pins", "length", "blanks")
 """Codes by how much they explain, among findings of one severity; others come after these."""
-SEVERITIES = ("error", "warning", "info")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def examine(config: Config, vocabulary: Vocabulary) -> Examined:
     """
     text = examine_text(config)
     constraint = text.constraint
-    if constraint is None or any(f.severity == "error" and f.code in ("size", "empty") for f in text.found):
+    if constraint is None or any(f.code == "size" for f in text.found) or constraint.automaton.is_empty:
         return text
     try:
         subject = Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
@@ -109,13 +109,8 @@ def on_canvas(subject: Subject) -> list[Finding]:
 
 
 def ranked(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort by severity, then by what explains most."""
-    return tuple(sorted(found, key=lambda finding: (SEVERITIES.index(finding.severity), order(finding.code))))
-
-
-def order(code: str) -> int:
-    """Return the place of a code among those of one severity."""
-    return ORDER.index(code) if code in ORDER else len(ORDER)
+    """Sort by severity, then by what explains most; what holds at several places is told once."""
+    return by_weight(merged(found), ORDER)
 
 
 def _within(code: str, what: str, find: Callable[[], list[Finding]]) -> list[Finding]:
@@ -146,7 +141,7 @@ def _conflict(constraint: Constraint) -> Finding:
     """Say that nothing is accepted, and why if that is found within the limit of work."""
     try:
         with effort.limited(STEPS):
-            return empty.finding(empty.places(constraint))
+            return empty.finding(*empty.places(constraint))
     except effort.OutOfStepsError:
         return empty.undetermined()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import effort
 from engine.diagnosis import schema, strings
-from engine.diagnosis.subject import named, places_of
+from engine.diagnosis.subject import finding_at, named, places_of
 from engine.errors import Finding, Place
 
 if TYPE_CHECKING:
@@ -166,13 +166,12 @@ def _finding(
     behind = f" after {prefix!r}" if prefix else " first"
     lost = "" if fatal else f"; {named(places[0] if places else None)} can never be written"
     cause, advice = _cause(vocabulary, needed)
-    return Finding(
-        code="vocabulary",
-        severity="error" if fatal else "warning",
-        where=places[0] if places else None,
-        message=f"The constraint needs {needed!r}{behind}, and no token can write it there{lost}{cause}.",
+    return finding_at(
+        "vocabulary",
+        "error" if fatal else "warning",
+        places,
+        f"The constraint needs {needed!r}{behind}, and no token can write it there{lost}{cause}.",
         fixes=(advice,),
-        related=places[1:],
         evidence={"needed": needed, "bytes": needed.encode().hex(" "), "prefix": prefix, "byte_state": edge[0]},
     )
 

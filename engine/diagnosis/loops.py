@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import effort
 from engine.diagnosis import graphs, schema, strings
-from engine.diagnosis.subject import listed, named, place_of, places_of
+from engine.diagnosis.subject import finding_at, listed, named, place_of, places_of
 from engine.errors import Finding
 from engine.pattern import Chars, Repeat, nodes
 
@@ -64,12 +64,12 @@ def findings(subject: Subject) -> list[Finding]:
     if blank := places_of(constraint, loops(constraint, blanks=True)):
         message = f"Nothing bounds the blanks of {listed(blank)}: a run may spend all its tokens on them."
         advice = "Allow at most one blank there, or a fixed spelling."
-        out.append(Finding("blanks", "warning", blank[0], message, (advice,), related=blank[1:]))
+        out.append(finding_at("blanks", "warning", blank, message, fixes=(advice,)))
     rest = tuple(place for place in everything if place not in blank)
     if rest:
         message = f"Nothing bounds {listed(rest)}: only the canvas ends it."
         advice = "Give it an upper bound if a run tends to stay in it."
-        out.append(Finding("unbounded", "info", rest[0], message, (advice,), related=rest[1:]))
+        out.append(finding_at("unbounded", "info", rest, message, fixes=(advice,)))
     return out
 
 

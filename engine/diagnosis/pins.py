@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.diagnosis import conflict
-from engine.diagnosis.subject import places_at
+from engine.diagnosis.subject import finding_at, places_at
 from engine.errors import Finding, Focus
 from engine.inference import support
 
@@ -41,13 +41,12 @@ def findings(subject: Subject) -> list[Finding]:
         "first_boundary_that_finishes": needed,
     }
     return [
-        Finding(
-            code="pins",
-            severity="error",
-            where=places[0] if places else None,
-            message=_message(subject, found, len(found) == 1 and bool(alone[found[0][0]])),
+        finding_at(
+            "pins",
+            "error",
+            places,
+            _message(subject, found, len(found) == 1 and bool(alone[found[0][0]])),
             fixes=("Remove or move one of them, or change the constraint or the length.",),
-            related=places[1:],
             focus=Focus(step=0, position=found[-1][0]),
             evidence=evidence,
         )

@@ -24,6 +24,10 @@ KINDS = ("json_schema", "tools")
 _LISTS = ("allOf", "anyOf", "prefixItems")
 _MAPS = ("properties", "patternProperties", "$defs", "definitions")
 _SCHEMAS = ("items", "additionalProperties", "contains")
+SEVERAL = 3
+"""Branches up to which an alternative is looked at whole."""
+CHARACTER = 6
+"""Steps that reading a character of a schema takes."""
 _FRAME = ("type", "required", "properties")
 """Words that rarely are the mistake in a conflict, though it may need them."""
 _OTHER = {"title", "description", "default", "examples", "$schema", "$id", "$comment", "name", "deprecated"}
@@ -76,11 +80,56 @@ def without(value: Any, dropped: set[str], pointer: str = "") -> Any:
     return value
 
 
+def branches(value: Any, pointer: str = "") -> dict[str, int]:
+    """Choose one branch of each list of many alternatives, that which says most: all would only say the same again.
+
+    Where nothing satisfies the whole, nothing satisfies any branch of it.
+
+    Returns:
+        The index of the chosen branch by the pointer of its list: an `anyOf`, or the functions that may be called.
+    """
+    chosen: dict[str, int] = {}
+    if isinstance(value, list):
+        if len(value) > SEVERAL and pointer.rpartition("/")[2] in ("", "anyOf"):
+            best = max(range(len(value)), key=lambda n: (_depth(value[n]), -n))
+            return {pointer: best, **branches(value[best], child(pointer, best))}
+        for n, item in enumerate(value):
+            chosen |= branches(item, child(pointer, n))
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if name in (*_LISTS, *_MAPS, *_SCHEMAS, "function", "parameters") or pointer.rpartition("/")[2] in _MAPS:
+                chosen |= branches(inner, child(pointer, name))
+    return chosen
+
+
+def _depth(value: Any) -> int:
+    """Return how deep a value nests."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
+
+
+def _in_branches(pointer: str, chosen: dict[str, int]) -> bool:
+    """Whether a pointer leads into no branch that was not chosen."""
+    return all(
+        not pointer.startswith(f"{at}/") or f"{pointer}/".startswith(f"{at}/{index}/") for at, index in chosen.items()
+    )
+
+
+def only(value: Any, chosen: dict[str, int], pointer: str = "") -> Any:
+    """Return a schema with the chosen branches alone."""
+    if isinstance(value, list):
+        kept = [chosen[pointer]] if pointer in chosen else range(len(value))
+        return [only(value[n], chosen, child(pointer, n)) for n in kept]
+    if isinstance(value, dict):
+        return {name: only(inner, chosen, child(pointer, name)) for name, inner in value.items()}
+    return value
+
+
 def conflict(
     constraint: Constraint,
     minimal: Callable[[Sequence[Keyword], Callable[[Sequence[Keyword]], bool]], tuple[Keyword, ...]],
-) -> tuple[Keyword, ...]:
-    """Find an inclusion-minimal set of keywords that no value satisfies together.
+) -> tuple[tuple[Keyword, ...], dict[str, int]]:
+    """Find an inclusion-minimal set of keywords that no value satisfies together, in one branch of many alternatives.
 
     Args:
         constraint: of one of `KINDS`, accepting nothing.
@@ -90,19 +139,31 @@ def conflict(
         OutOfStepsError: a limit of work is passed, or a try can't be decided.
     """
     whole = json.loads(constraint.text)
-    listed = sorted(keywords(whole), key=_blame)
+    kept_branches = branches(whole)
+    listed = sorted((k for k in keywords(whole) if _in_branches(k.pointer, kept_branches)), key=_blame)
     options: dict[str, Any] = {"any_depth": 1} if constraint.kind == "json_schema" else {}
 
     def impossible(kept: Sequence[Keyword]) -> bool:
+        effort.spend(CHARACTER * len(constraint.text))
         dropped = {keyword.pointer for keyword in listed} - {keyword.pointer for keyword in kept}
         try:
-            fewer = constraints.read(constraint.kind, without(whole, dropped), **options)
+            fewer = constraints.read(constraint.kind, only(without(whole, dropped), kept_branches), **options)
             decided = matches_nothing(fewer.pattern)
             return fewer.automaton.is_empty if decided is None else decided
         except InputError:
             raise effort.OutOfStepsError from None
 
-    return minimal(listed, impossible)
+    return minimal(listed, impossible), kept_branches
+
+
+def folded(constraint: Constraint, found: Sequence[Keyword], chosen: dict[str, int]) -> list[str]:
+    """Name the branches beside those that a conflict stands in."""
+    out = []
+    for at in chosen:
+        if any(keyword.pointer.startswith(f"{at}/") for keyword in found):
+            others = len(value_at(document.read(constraint.text), at)) - 1
+            out.append(f"the {others} other branches of {at}" if at else f"the {others} other functions")
+    return out
 
 
 def _blame(keyword: Keyword) -> tuple[bool, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine import effort
-from engine.diagnosis.subject import places_of
+from engine.diagnosis.subject import finding_at, places_of
 from engine.errors import Finding
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def findings(constraint: Constraint, vocabulary: Vocabulary) -> list[Finding]:
         )
         advice = "Leave it out: the text ends by itself, and what is masked is filled."
         evidence = {"spelling": name, "token_id": token_id}
-        where = places[0] if places else None
-        found.append(Finding("special", "warning", where, message, (advice,), related=places[1:], evidence=evidence))
+        found.append(finding_at("special", "warning", places, message, fixes=(advice,), evidence=evidence))
     return found
 
 

@@ -159,7 +159,11 @@ def _of_json(finding: Finding, source: str) -> list[tuple[str, dict[str, Any]]]:
         return [(label, {"source": text}) for label, text in mended if text != source]
     if not pointer or pointer not in document.read(source).keys or _says_what(pointer):
         return []
-    return [(f"Remove {pointer}", {"source": schema.removed(source, pointer)})]
+    others = finding.evidence.get("same_at", ())
+    text = source
+    for each in sorted({pointer, *others}, key=lambda at: -document.read(source).spans[at].start):
+        text = schema.removed(text, each)
+    return [(f"Remove {pointer}{f', and so at {len(others)} more' if others else ''}", {"source": text})]
 
 
 def _typed(source: str, pointer: str) -> list[tuple[str, str]]:

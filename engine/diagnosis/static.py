@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import effort
 from engine.diagnosis import empty, gaps, lengths, loops, pins, specials, spelling
-from engine.diagnosis.examination import ORDER, Examined, examine, examine_text, on_canvas, order
+from engine.diagnosis.examination import ORDER, Examined, examine, examine_text, on_canvas
 from engine.diagnosis.subject import READ
 from engine.errors import Finding, Remedy
 
@@ -75,7 +75,8 @@ def tried(examined: Examined, finding: Finding, changes: Changes, vocabulary: Vo
     else:
         gone = len(left) < sum(f.code == finding.code for f in examined.found)
     # An error that comes later in the order was hidden by this one, or was there before.
-    hidden = ORDER[order(finding.code) + 1 :] if finding.severity == "error" else ()
+    is_error = finding.severity == "error" and finding.code in ORDER
+    hidden = ORDER[ORDER.index(finding.code) + 1 :] if is_error else ()
     known = {f.code for f in examined.found if f.severity == "error"}.union(hidden)
     if not gone or any(f.severity == "error" and f.code not in known for f in after):
         return False

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from engine import constraints, token_automaton
-from engine.errors import Place
+from engine.errors import Finding, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
+    from collections.abc import Iterable, Mapping, Sequence
 
     from engine.constraints import Constraint
     from engine.pattern import Origin
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from engine.trace import Config
     from engine.vocabulary import Vocabulary
 
+SEVERITIES = ("error", "warning", "info")
 READ = {"kind", "source", "reading"}
 """Fields of a configuration that say what the constraint is."""
 
@@ -62,6 +62,19 @@ def subject_of(config: Config, vocabulary: Vocabulary) -> Subject:
     """
     constraint = constraints.read(config.kind or "", config.source, **dict(config.reading))
     return Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
+
+
+def finding_at(
+    code: str, severity: Literal["info", "warning", "error"], places: Sequence[Place], message: str, **more: Any
+) -> Finding:
+    """Return a finding at the first of its places, to which the others belong."""
+    return Finding(code, severity, places[0] if places else None, message, related=tuple(places[1:]), **more)
+
+
+def by_weight(found: Iterable[Finding], order: Sequence[str]) -> tuple[Finding, ...]:
+    """Sort findings by severity, then by their codes as `order` has them, others behind."""
+    places = {code: n for n, code in enumerate(order)}
+    return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), places.get(f.code, len(places)))))
 
 
 def place_of(constraint: Constraint, origin: Origin) -> Place:

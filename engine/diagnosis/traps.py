@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.diagnosis import graphs, loops
-from engine.diagnosis.subject import Subject, named
+from engine.diagnosis.subject import Subject, finding_at, named
 from engine.errors import Finding, Focus, InputError, Remedy
 
 if TYPE_CHECKING:
@@ -113,13 +113,12 @@ def _trap(run: Run) -> list[Finding]:
         "states": states.tolist(),
         "exit_chances": [None if np.isnan(c) else float(c) for c in chances],
     }
-    found = Finding(
-        code="trap",
-        severity="warning" if stop - start >= length // 2 and not _ended(run) else "info",
-        where=place,
-        message=message,
+    found = finding_at(
+        "trap",
+        "warning" if stop - start >= length // 2 and not _ended(run) else "info",
+        places,
+        message,
         fixes=("Bound the repetition.",),
-        related=places[1:],
         focus=Focus(step=max(int(run.committed_at[start]), 0), position=start, state=int(run.path[start])),
         evidence=evidence,
     )
@@ -185,13 +184,12 @@ def _cut_short(run: Run) -> list[Finding]:
         f"need more than the {length} positions."
     )
     return [
-        Finding(
-            code="cut-short",
-            severity="warning",
-            where=places[0] if places else None,
-            message=message,
+        finding_at(
+            "cut-short",
+            "warning",
+            places,
+            message,
             fixes=("Give the canvas more positions.",),
-            related=places[1:],
             focus=Focus(step=step, position=position, state=int(run.path[position])),
             evidence={"mass": mass, "position": position, "length": length},
         )
@@ -209,13 +207,12 @@ def _cut_off(run: Run, to_go: np.ndarray) -> list[Finding]:
         f"The answer is the beginning of an accepted one, cut off by the canvas: {int(to_go[last])} more tokens end it."
     )
     return [
-        Finding(
-            code="cut-short",
-            severity="warning",
-            where=places[0] if places else None,
-            message=message,
+        finding_at(
+            "cut-short",
+            "warning",
+            places,
+            message,
             fixes=(f"Give the canvas at least {length + int(to_go[last])} positions.",),
-            related=places[1:],
             focus=Focus(step=len(run.trace.steps) - 1, position=length - 1, state=last),
             evidence={"missing": int(to_go[last]), "length": length},
         )

@@ -443,7 +443,7 @@ def test_a_finding_is_told_at_once_and_its_changes_where_they_were_announced_onc
     finding = page.locator("#checked .ds-check-list > .ds-findings > .ds-finding.error")
     for most in (3, 2):
         page.locator("#source textarea").fill(f'{{"type": "integer", "minimum": 5, "maximum": {most}}}')
-        expect(finding).to_contain_text(f"/maximum ({most})")
+        expect(finding).to_contain_text(f"maximum ({most})")
         expect(finding.locator(".ds-trying")).to_have_text("trying 3 changes …")
         for _ in range(PATIENCE_MS // 50):
             if most in held:

@@ -11,7 +11,7 @@ from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.expansion import TooManyPlacesError
 from engine.constraints.json_schema.goals import Goal
 from engine.constraints.json_schema.references import ANNOTATIONS, allows, draft_uri
-from engine.errors import Finding
+from engine.errors import Finding, together
 
 if TYPE_CHECKING:
     from engine.constraints.json_schema import Options
@@ -106,7 +106,7 @@ def _closed(report: Report, pointers: list[str]) -> tuple[Edit, ...]:
             return ()
         changes.append(edits.added(document, listed.removesuffix("/properties"), "additionalProperties", False))
     many = f"{len(changes)} objects" if len(changes) > 1 else pointers[0].removesuffix("/type") or "the root"
-    return (edits.together(document, changes, f"Allow no other members in {many}"),)
+    return (together(document.text, changes, f"Allow no other members in {many}"),)
 
 
 def _tell_empty(report: Report, writer: Writer, whole: bool) -> None:

@@ -12,6 +12,7 @@ from engine.constraints.json_schema.goals import FALSE, TRUE, Goal, every, negat
 from engine.constraints.json_schema.report import InexactError
 from engine.constraints.json_schema.shapes import Field, Object, free_object
 from engine.constraints.json_schema.values import TooManyShapesError, Values, anything
+from engine.errors import together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,7 +153,7 @@ def _as_any_of(document: Document, pointers: list[str]) -> tuple[Edit, ...]:
     if any(taken) or not all(pointer in document.keys for pointer in pointers):
         return ()
     changes = [edits.renamed(document, pointer, "anyOf") for pointer in pointers]
-    return (edits.together(document, changes, "Write 'anyOf' for 'oneOf'"),)
+    return (together(document.text, changes, "Write 'anyOf' for 'oneOf'"),)
 
 
 def conditional(expansion: Expansion, place: Place) -> Iterator[Goal]:

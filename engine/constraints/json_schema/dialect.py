@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.constraints.json_schema import edits
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.references import ANNOTATIONS, SINCE, UNTIL, draft_uri
+from engine.errors import together
 
 if TYPE_CHECKING:
     from engine.constraints.json_schema.references import Place, Schemas
@@ -102,7 +103,7 @@ def _tell_listed(report: Report, schemas: Schemas, place: Place) -> None:
     names = {"items": "prefixItems", "additionalItems": "items"}
     there = [name for name in names if name in place.schema]
     changes = [edits.renamed(schemas.document, child(place.pointer, name), names[name]) for name in there]
-    change = edits.together(schemas.document, changes, "Write 'prefixItems', and 'items' for the rest")
+    change = together(schemas.document.text, changes, "Write 'prefixItems', and 'items' for the rest")
     report.told(
         "items-listed",
         pointer,

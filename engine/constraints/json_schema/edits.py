@@ -62,17 +62,6 @@ def added(document: Document, pointer: str, name: str, value: Any) -> Edit:
     return Edit(f"Add '{member}' at {pointer or 'the root'}", len(before), len(before), comma + member)
 
 
-def together(document: Document, edits: Iterable[Edit], label: str) -> Edit:
-    """Make several replacements, none inside another, in one."""
-    ordered = sorted(edits, key=lambda edit: edit.start)
-    start, text = ordered[0].start, ""
-    at = start
-    for edit in ordered:
-        text += document.text[at : edit.start] + edit.text
-        at = edit.stop
-    return Edit(label, start, at, text)
-
-
 def drafted(document: Document, uri: str) -> Edit:
     """Name another draft in `$schema`."""
     pointer = child("", "$schema")
