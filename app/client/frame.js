@@ -12,7 +12,7 @@ export function frame({name, title, content, controls = [], rows = null, lines =
   const items = [...(rows ? [act('As a table', tabulate), act('Save as CSV', () => save('csv')), act('Save as JSON', () => save('json'))] : []), act('Save as SVG', () => save('svg')), act('Save as PNG', () => save('png'))];
   const menu = el('div', {class: 'ds-menu', role: 'menu', 'aria-label': `${title}: more`, hidden: true}, ...items);
   const more = el('button', {type: 'button', class: 'ds-icon', title: 'Table and export', 'aria-label': `${title}: table and export`, 'aria-haspopup': 'menu', 'aria-expanded': 'false', text: '⋯', onclick: () => { menu.hidden = !menu.hidden; more.setAttribute('aria-expanded', String(!menu.hidden)); if (!menu.hidden) items[0].focus(); }});
-  const element = el('section', {class: `ds-panel ds-${name}`, 'aria-labelledby': heading.id}, el('header', {}, heading, el('span', {class: 'ds-grow'}), ...controls, ...(plain ? [] : [el('span', {class: 'ds-menu-holder'}, more, menu), large])), content, table);
+  const element = el('section', {class: `ds-panel ds-${name}`, 'aria-labelledby': heading.id}, el('header', {}, heading, el('span', {class: 'ds-grow'}), ...controls, ...(plain ? [] : [el('span', {class: 'ds-menu-holder'}, more, menu)]), large), content, table);
   menu.addEventListener('keydown', event => {
     const at = items.indexOf(document.activeElement), to = {ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1}[event.key];
     if (event.key === 'Escape') { menu.hidden = true; more.setAttribute('aria-expanded', 'false'); more.focus(); }

@@ -29,12 +29,11 @@ export async function open(names, values) {
   return found ?? values;
 }
 
+// What the link is: how long, and what is in it, before it is copied.
 export async function copy(names, values) {
   const url = `${location.href.split('#')[0]}#recipe=${await write(names, values)}`;
   const long = url.length > MOST ? ' It is too long for some mail and chat programs: save the trace of a run instead.' : '';
-  let copied = true;
-  try { await navigator.clipboard.writeText(url); } catch { copied = false; }
-  say(`${copied ? 'Copied' : 'Copy it from here'}: ${url.length.toLocaleString('en')} characters, with your prompt and constraint in them.${long}`, url);
+  say(`${url.length.toLocaleString('en')} characters, with your prompt and constraint in them.${long}`, url);
 }
 
 function say(text, url = null) {
@@ -47,7 +46,12 @@ function say(text, url = null) {
     const box = document.createElement('input');
     Object.assign(box, {readOnly: true, value: url});
     box.setAttribute('aria-label', 'Link to these settings');
-    parts.push(box);
+    const button = document.createElement('button');
+    Object.assign(button, {type: 'button', className: 'ds-button', textContent: 'Copy it'});
+    button.addEventListener('click', async () => {
+      try { await navigator.clipboard.writeText(url); button.textContent = 'Copied'; } catch { box.select(); button.textContent = 'Press Ctrl C'; }
+    });
+    parts.push(box, button);
   }
   note.replaceChildren(...parts);
 }

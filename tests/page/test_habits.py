@@ -260,3 +260,17 @@ def test_the_draw_in_the_trellis_has_the_levels_of_its_midpoints(debugger: Debug
     for b, state in enumerate(run.steps[0].path.tolist()):
         pixel = canvas.evaluate(PIXEL, [46 + 64 * b, 4 + (order.index(state) + 0.5) * 15 - 5.5])
         assert (np.abs(np.asarray(pixel[:3]) - ink).max() < 30) == (b > 0), f"boundary {b}"
+
+
+def test_every_panel_can_fill_the_page_and_go_back_to_its_place(debugger: Debugger) -> None:
+    page = example(debugger, "mf-mar", "b=example:mf-mar-beside&step=0&pos=0").page
+    expect(page.locator(".ds-against")).to_be_visible()
+    panels = page.locator(".ds-panel:visible")
+    names = panels.evaluate_all("panels => panels.map(panel => panel.className.split(' ')[1])")
+    assert {"ds-canvas", "ds-inside", "ds-diagnosis", "ds-stops", "ds-family", "ds-against", "ds-exact"} <= set(names)
+    for name in names:
+        frame = page.locator(f".ds-panel.{name}")
+        frame.get_by_role("button", name="fill the page").click()
+        assert (frame.bounding_box() or {})["width"] == 1440, name
+        frame.get_by_role("button", name="fill the page").press("Escape")
+        expect(frame).not_to_have_class(re.compile("large"))

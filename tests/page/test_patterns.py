@@ -568,8 +568,16 @@ def test_a_link_to_the_settings_opens_the_form_as_it_was(debugger: Debugger, tab
     for field, value in wanted.items():
         debugger.fill(field, value)
     page.get_by_role("button", name="Link to these settings").click()
+    # How long it is and what is in it is said before anything is copied.
+    expect(page.locator("#recipe-note")).to_contain_text("with your prompt and constraint in them")
+    expect(page.locator("#recipe-note").get_by_role("button")).to_have_text("Copy it")
     link = page.locator("#recipe-note input").input_value()
     assert "#recipe=" in link
+    expect(page.locator("#recipe-note")).to_contain_text(f"{len(link):,} characters")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy it").click()
+    expect(page.locator("#recipe-note").get_by_role("button")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == link
     debugger.open("#" + link.partition("#")[2])
     expect(page.locator("#source textarea")).to_have_value("[0-9]{3}|é“<img>")
     expect(page.locator("#seed input")).to_have_value("12")
