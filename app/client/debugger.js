@@ -24,7 +24,7 @@ export function mount({element, props, server, watch, trigger}) {
   let paired = false, shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
   const {parts, card, alarm, live, configuration, status, stop, resume, main, blank} = layout;
-  const search = finder.create({run: () => active(), act, go, examples: () => gallery, show: name => trigger('example', {name}), breaks: layout.parts.breaks});
+  const search = finder.create({run: () => active(), focus: () => focus, act, go, examples: () => gallery, show: name => trigger('example', {name}), breaks: layout.parts.breaks});
   root.append(search.dialog);
 
   // Lessons: fetched when they are opened, shown by the same panels.

@@ -1,11 +1,12 @@
-// The command palette: a token's text, p:37, s:12, q:5, a breakpoint, an example, a command with its key.
+// The command palette: a token's text, p:37, s:12, q:5, a part of the source, a breakpoint, an example, a command with its key.
 
 import {el, visible, cut} from './draw.js';
 import {KEYS} from './keys.js';
+import {partsOf} from './parts.js';
 
 const MOST = 12;
 
-export function create({run, act, go, examples, show, breaks}) {
+export function create({run, focus, act, go, examples, show, breaks}) {
   const input = el('input', {type: 'text', class: 'ds-input', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'ds-palette-list', 'aria-label': 'Find', placeholder: 'A token, p:37, s:12, q:5, an example, a command', autocomplete: 'off', spellcheck: 'false'});
   const list = el('ul', {class: 'ds-palette-list', role: 'listbox', id: 'ds-palette-list', 'aria-label': 'Found'});
   const dialog = el('dialog', {class: 'ds-dialog ds-palette', 'aria-label': 'Find'}, input, list);
@@ -27,6 +28,8 @@ export function create({run, act, go, examples, show, breaks}) {
     }
     for (const [name, , key, what] of KEYS) if (!low || what.toLowerCase().includes(low)) all.push({text: what, key, run: () => act(name)});
     for (const text of breaks.texts()) if (!low || text.toLowerCase().includes(low)) all.push({text: `Stop where ${text}`, key: 'breakpoint', run: () => breaks.next(1, text)});
+    // A part of the source by its name or pointer: where the draw of this step writes it.
+    if (now && text) now.head.parts.forEach(([name], k) => { if (name.toLowerCase().includes(low)) all.push(written(now, name, k + 1)); });
     for (const card of examples()) if (!low || card.title.toLowerCase().includes(low)) all.push({text: card.title, key: 'example', run: () => show(card.name)});
     if (now && text) {
       const seen = new Set();
@@ -42,6 +45,12 @@ export function create({run, act, go, examples, show, breaks}) {
       ...(all.length ? all.length > MOST ? [el('li', {role: 'presentation', class: 'ds-note', text: `and ${all.length - MOST} more: write on`})] : [] : [el('li', {role: 'presentation', class: 'ds-note', text: 'Nothing by that name. Write p:37 for a position, s:12 for a step, q:5 for a state.'})]));
     found = all.slice(0, MOST);
     mark();
+  }
+
+  function written(now, name, number) {
+    const {step, position} = focus(), path = now.row('path', Math.min(step, now.last)), places = Array.from({length: now.length}, (_, i) => i).filter(i => partsOf(now, path[i]).includes(number)), next = places.find(i => i > position) ?? places[0];
+    const text = `${number} ${cut(visible(name), 40)}`;
+    return next === undefined ? {text: `${text}: the draw of this step writes it nowhere`, off: true} : {text, key: `position ${next}`, run: () => go({position: next})};
   }
 
   function mark() {

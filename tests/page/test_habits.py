@@ -14,7 +14,7 @@ from app import sessions
 from engine import comparison
 from engine.diagnosis import beliefs, cells
 from engine.trace import Trace
-from viz import graph
+from viz import graph, parts
 
 pytestmark = [
     pytest.mark.page,
@@ -53,7 +53,7 @@ PIXEL = """(canvas, [x, y]) => {
 
 def map_of(debugger: Debugger) -> tuple[Locator, float, float]:
     """The map, and the size of its cells in px: x from 46, y from 4."""
-    canvas = debugger.page.locator(".ds-map .ds-plot[data-side=a] canvas")
+    canvas = debugger.page.locator(".ds-map .ds-plot[data-side=a] canvas.ds-layer")
     cell = debugger.page.locator(".ds-map .ds-plot[data-side=a] .ds-cell-mark")
     column = debugger.page.locator(".ds-map .ds-plot[data-side=a] .ds-column-mark")
     steps = shown(debugger).header.config.steps
@@ -76,7 +76,7 @@ def test_every_hit_of_a_breakpoint_is_listed_and_marked_in_its_cell(debugger: De
     assert wanted
     stop_where(debugger, "kl > 1")
     page.wait_for_function(
-        "([css, was]) => document.querySelector(css).toDataURL() !== was", arg=[".ds-map canvas", before]
+        "([css, was]) => document.querySelector(css).toDataURL() !== was", arg=[".ds-map canvas.ds-layer", before]
     )
     for t, i in wanted:
         corner = canvas.evaluate(PIXEL, [46 + i * width + 1.5, 4 + (t + 1) * height - 2.5])
@@ -274,3 +274,30 @@ def test_every_panel_can_fill_the_page_and_go_back_to_its_place(debugger: Debugg
         assert (frame.bounding_box() or {})["width"] == 1440, name
         frame.get_by_role("button", name="fill the page").press("Escape")
         expect(frame).not_to_have_class(re.compile("large"))
+
+
+def test_the_palette_finds_a_part_of_the_source_and_goes_to_where_it_is_written(debugger: Debugger) -> None:
+    page = example(debugger, "right-marginals").page
+    run = shown(debugger)
+    numbered = parts.of_source(
+        run.header.config.kind, run.header.config.source, tuple(dict.fromkeys(run.header.automaton.state_spans))
+    )
+    spans = list(dict.fromkeys(run.header.automaton.state_spans))
+    path = run.steps[0].path.tolist()
+    for number, section in enumerate(numbered.sections, 1):
+        written = [
+            i
+            for i, q in enumerate(path[:-1])
+            if number in numbered.places[spans.index(run.header.automaton.state_spans[q])]
+        ]
+        debugger.blur()
+        debugger.press("Home", "/")
+        page.get_by_role("combobox", name="Find").fill(section.name)
+        option = page.get_by_role("option").filter(has_text=f"{number} {section.name[:39]}").first
+        if written:
+            option.click()
+            debugger.wait("position", str(next((i for i in written if i > 0), written[0])))
+            page.locator(".ds-tokens [data-i='0']").first.click()
+        else:
+            expect(option).to_contain_text("writes it nowhere")
+            debugger.press("Escape")

@@ -318,7 +318,7 @@ def test_the_second_position_is_chosen_on_the_map_and_the_trellis_too(real: Debu
     page = real.page
     at(real, step=0, pos=1)
     before = page.locator(".ds-trellis canvas").evaluate("c => c.toDataURL()")
-    canvas = page.locator(".ds-map .ds-plot[data-side=a] canvas")
+    canvas = page.locator(".ds-map .ds-plot[data-side=a] canvas.ds-layer")
     canvas.hover(position={"x": 300, "y": 30})
     under = page.locator(".ds-token.ghost").get_attribute("data-i") or ""
     canvas.click(position={"x": 300, "y": 30}, modifiers=["Shift"])
@@ -342,7 +342,7 @@ def test_the_keyboard_alone_keeps_moves_and_drops_a_second_position(real: Debugg
     real.wait("second", "3")
     real.press("Shift+BracketLeft", "Shift+BracketLeft")
     real.wait("second", "1")
-    real.press("Escape")
+    real.press("Escape", "Escape")  # the first may close the card of what the keyboard is on
     real.wait("second", "")
     # From token to token with the arrow keys, which elsewhere move through steps; Enter asks why.
     names = column(page).locator(".ds-row[data-id] button")
@@ -378,7 +378,7 @@ def test_what_the_pointer_is_over_is_a_dotted_second_thought_and_no_place_in_the
     expect(page.locator(".ds-trellis .ds-ghost-mark")).to_be_visible()
     assert page.locator(".ds-token.ghost").get_attribute("data-i") == "6"
     real.wait("position", "1")
-    page.locator(".ds-map .ds-plot[data-side=a] canvas").hover(position={"x": 120, "y": 30})
+    page.locator(".ds-map .ds-plot[data-side=a] canvas.ds-layer").hover(position={"x": 120, "y": 30})
     expect(page.locator(".ds-token.ghost")).not_to_have_attribute("data-i", "6")
     under = page.locator(".ds-token.ghost").get_attribute("data-i")
     expect(page.locator("#ds-card header")).to_contain_text(f"Position {under} at step")

@@ -1,6 +1,7 @@
 // Why a token may stand at a position, or what stands against it: the states that read it, and what they lead to. The engine is asked once the focus rests on a token that was chosen.
 
 import {el, probability, visible, cut} from '../draw.js';
+import {badge, partsOf} from '../parts.js';
 
 const KEPT = 64;
 
@@ -25,6 +26,8 @@ export function create(go, server) {
   const some = (run, {count, rows}, one, many) => count === 1 ? ['State ', ...states(run, [rows[0][0]]), one] : [`${count.toLocaleString('en')} states (`, ...states(run, [...new Set(rows.map(([q]) => q))]), count > rows.length ? ', …)' : ')', many];
   const origin = (run, where, q) => where[q] ?? [...new Set(run.head.origins[run.origin[q]].map(([a, b]) => run.sourceText(a, b)))].join(' ┆ ');
   const value = p => el('span', {class: 'ds-n', text: p === null ? '–' : probability(p)});
+  // The part of the source that a state writes next: its numbers, and its name or what it says.
+  const place = (run, where, q) => [...partsOf(run, q).slice(0, 2).flatMap(n => [badge(n), ' ']), el('span', {class: 'ds-mono', text: ends(origin(run, where, q)), title: origin(run, where, q)})];
   const ends = text => text.length <= 22 ? text : text.startsWith('/') ? `…${text.slice(-21)}` : cut(text, 22);
 
   function table(columns, rows, more) {
@@ -36,7 +39,7 @@ export function create(go, server) {
   // What may stand here instead, by state.
   function wanted({run}, {states: {count, rows}, where}) {
     if (!rows.length) return [];
-    const list = rows.map(([q, p, words]) => [states(run, [q]), el('span', {class: 'ds-mono', text: ends(origin(run, where, q)), title: origin(run, where, q)}), value(p || null), el('span', {class: 'ds-mono', text: words || 'nothing'})]);
+    const list = rows.map(([q, p, words]) => [states(run, [q]), place(run, where, q), value(p || null), el('span', {class: 'ds-mono', text: words || 'nothing'})]);
     return [el('p', {class: 'ds-label', text: 'What may stand here instead'}), table([['state', ''], WRITES, GAMMA, ['wants', 'tokens after which something accepted follows']], list, count - rows.length)];
   }
 
@@ -49,7 +52,7 @@ export function create(go, server) {
   function explain(view, answer, position) {
     const {run, token: id} = view, {reason, accepting, dying, unreached, states: front} = answer;
     if (reason === 'accepted') {
-      const rows = accepting.rows.map(([q, , share, p]) => [states(run, [q]), el('span', {class: 'ds-mono', text: ends(origin(run, answer.where, q)), title: origin(run, answer.where, q)}), value(p), value(answer.given ? share : null)]);
+      const rows = accepting.rows.map(([q, , share, p]) => [states(run, [q]), place(run, answer.where, q), value(p), value(answer.given ? share : null)]);
       const lead = answer.given ? [] : ['The constraint would allow it; the model, a ban, or top-p and top-k leave it no probability here. '];
       return [[...lead, ...some(run, accepting, ' reads it', ' read it'), ', and something accepted follows.'], [table([['state', ''], WRITES, GAMMA, ['share', 'of the accepted texts with this token here, how many pass this state: it sums to 1']], rows, accepting.count - rows.length)]];
     }
