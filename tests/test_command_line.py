@@ -195,6 +195,9 @@ def test_a_mistake_ends_with_status_2_and_says_what_to_do(capsys, table, argumen
         ("{", "isn't JSON"), ("{}", "no 'mean_field'"), ('{"tokens": ["a", "a"], "mean_field": [[1, 1]]}', "distinct"),
         ('{"tokens": ["a"], "mean_field": [[1, 1]]}', "2 entries"), ('{"tokens": ["a"], "mean_field": [[-1]]}', "not a distribution"),
         ('{"tokens": ["a"], "mean_field": [[0]]}', "only zeros"), ('{"tokens": ["a"], "eos": "b", "mean_field": [[1]]}', "EOS"),
+        ("[" * 100_000, "isn't JSON"), ('{"tokens": ["\\ud800"], "mean_field": [[1]]}', "UTF-8"),
+        ('{"tokens": ["a"], "mean_field": [[1' + "0" * 400 + "]]}", "not a distribution"), ('{"tokens": ["a"], "mean_field": [[1e301]]}', "not a distribution"),
+        ('{"tokens": ["a", "b"], "mean_field": [[5e-324, 3]]}', "lost"),
         ('{"tokens": ["a"], "steps": [[[1]], [[1], [1]]]}', "Matrix 1"), ('{"tokens": ["a"], "mean_field": [[NaN]]}', "not a distribution"),
     ],
 )  # fmt: skip
@@ -204,6 +207,16 @@ def test_a_table_that_is_none_is_refused_with_the_reason(capsys, tmp_path, conte
     status, _, err = call(capsys, "run", "--prompt", "x", "--regex", "a", "--length", "1", "--model", f"table:{path}")
     assert status == 2
     assert words in err
+
+
+def test_a_table_that_is_no_csv_and_texts_that_are_no_json_are_refused(capsys, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1" * 200_000 + ",1\n")
+    status, _, err = call(capsys, "run", "--prompt", "x", "--length", "1", "--model", f"table:{path}")
+    assert (status, "isn't CSV" in err) == (2, True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("[" * 100_000))
+    status, _, err = call(capsys, "accepts", "--regex", "a", "-")
+    assert (status, "isn't JSON" in err) == (2, True)
 
 
 def test_a_table_may_be_csv_and_its_rows_are_normalised(capsys, tmp_path) -> None:

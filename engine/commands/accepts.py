@@ -36,7 +36,7 @@ def accepts(
 def _texts_of_stdin() -> list[str]:
     try:
         listed = json.load(sys.stdin)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"Standard input isn't JSON: {error}.", 'Write a list of strings, ["a", "b"].') from error
     if not isinstance(listed, list) or not all(isinstance(t, str) for t in listed):
         raise ConfigError("Standard input isn't a JSON list of strings.", 'Write one, ["a", "b"].')

@@ -181,7 +181,8 @@ def read(kind: str, source: Any, *, strict: bool = False, **options: Any) -> Con
         SizeError: it takes too much work.
         InputError: the kind or an option is unknown, or the source can't be read; says where.
     """
-    if not isinstance(kind, str) or kind not in KINDS or not _fits(kind, source):
+    # A list is searched by equality, so that what has no hash is refused like any other kind that there isn't.
+    if kind not in list(KINDS) or not _fits(kind, source):
         raise ConfigError(
             f"There is no constraint kind {kind!r} with a source of type {type(source).__name__}.",
             f"Choose one of {', '.join(KINDS)}, with text as source.",

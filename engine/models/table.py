@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,8 @@ _FORM = (
     "or CSV with the tokens as header and one row a position."
 )
 MAX_ENTRIES = 10_000_000
+_LARGEST = 1e300
+"""Of an entry; rows of such entries have a finite sum."""
 
 
 class Table:
@@ -98,10 +99,10 @@ def parse(text: str, name: str, *, as_csv: bool = False) -> Table:
     if (
         not isinstance(tokens, list)
         or len(tokens) < 1
-        or not all(isinstance(t, str) and t for t in tokens)
+        or not all(isinstance(t, str) and _writable(t) for t in tokens)
         or len(set(tokens)) < len(tokens)
     ):
-        raise ModelError(f"The tokens of {name} are not a list of distinct, non-empty strings.", _FORM)
+        raise ModelError(f"The tokens of {name} are not a list of distinct, non-empty strings of UTF-8.", _FORM)
     steps = content.get("steps", [content.get("mean_field")])
     mean_field, normalised = _normalised(steps, tokens, name)
     eos = content.get("eos")
@@ -113,10 +114,15 @@ def parse(text: str, name: str, *, as_csv: bool = False) -> Table:
     return Table(name, Vocabulary(written, eos_ids, len(tokens)), mean_field, normalised, eos)
 
 
+def _writable(token: str) -> bool:
+    """Whether a token is some bytes: not empty, and no lone surrogate, which UTF-8 can't hold."""
+    return bool(token) and not any("\ud800" <= c <= "\udfff" for c in token)
+
+
 def _from_json(text: str, name: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{name} isn't JSON: {error}.", _FORM) from error
     if not isinstance(content, dict) or not ({"mean_field", "steps"} & content.keys()):
         raise ModelError(f"{name} has no 'mean_field' and no 'steps'.", _FORM)
@@ -124,7 +130,10 @@ def _from_json(text: str, name: str) -> dict[str, Any]:
 
 
 def _from_csv(text: str, name: str) -> dict[str, Any]:
-    rows = [row for row in csv.reader(io.StringIO(text)) if row]
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text)) if row]
+    except csv.Error as error:
+        raise ModelError(f"{name} isn't CSV: {error}.", _FORM) from error
     if len(rows) < 2:
         raise ModelError(f"{name} has {len(rows)} lines, and a table needs a header and a row.", _FORM)
     try:
@@ -142,15 +151,22 @@ def _normalised(steps: Any, tokens: list[str], name: str) -> tuple[np.ndarray, b
             if not isinstance(row, list) or len(row) != len(tokens):
                 count = len(row) if isinstance(row, list) else "no"
                 raise ModelError(f"Row {i} of {name} has {count} entries, and there are {len(tokens)} tokens.", _FORM)
-            good = [isinstance(x, int | float) and math.isfinite(x) and x >= 0 for x in row]
+            good = [isinstance(x, int | float) and 0 <= x <= _LARGEST for x in row]
             if not all(good) or sum(row) <= 0:
                 bad = row[good.index(False)] if not all(good) else "only zeros"
                 raise ModelError(
                     f"Row {i} of {name} is not a distribution: it has {bad}.",
-                    "Give every token a probability of 0 or more, and some token more than 0.",
+                    f"Give every token a probability from 0 to {_LARGEST:g}, and some token more than 0.",
                 )
     if not steps or len(steps) * len(steps[0]) * len(tokens) > MAX_ENTRIES:
         raise ModelError(f"{name} has no matrix, or more than {MAX_ENTRIES:,} entries.", _FORM)
-    mean_field = np.asarray(steps, np.float64)
-    sums = mean_field.sum(axis=2, keepdims=True)
-    return mean_field / sums, bool(np.abs(sums - 1).max() > 1e-9)
+    given = np.asarray(steps, np.float64)
+    sums = given.sum(axis=2, keepdims=True)
+    mean_field = given / sums
+    if ((mean_field == 0) & (given > 0)).any():
+        t, i, _ = np.argwhere((mean_field == 0) & (given > 0))[0]
+        raise ModelError(
+            f"Row {i} of matrix {t} of {name} has a probability that is lost when the row is scaled to sum 1.",
+            "Scale the row so that it sums to 1, or write 0 for what is impossible.",
+        )
+    return mean_field, bool(np.abs(sums - 1).max() > 1e-9)
