@@ -12,11 +12,13 @@ const DWELL_MS = 200;   // a pointer that only passes by calls up nothing
 const GRACE_MS = 300;   // to get from a mark to its card
 const GAP = 7, EDGE = 8;
 const narrow = matchMedia('(max-width: 600px)');
+// What a control says of itself, which a browser would show in a box of its own: `el` keeps an element's title for it.
+const HINT = {tell: ({element}) => element.dataset.tip ? {what: element.dataset.tip} : null, pinnable: () => false};
 
 export function create(root, go, view) {
-  const sources = [];
+  const sources = new Map();
   const passing = face('ds-card'), kept = face('ds-card-kept');
-  let dwell = 0, leave = 0, wanted = null, refused = '', touch = false;
+  let dwell = 0, leave = 0, wanted = null, refused = null, touch = false;
 
   // A card
 
@@ -36,6 +38,7 @@ export function create(root, go, view) {
     element.replaceChildren(el('header', {}, el('b', {text: what}), ...(pinned ? [close] : [])),
       ...(value.length ? [el('p', {class: 'ds-explain-value'}, ...value.map(one => el('span', {class: one.tone ?? ''}, one.name ? `${one.name} ` : '', el('data', {text: one.text}), one.unit ? ` ${one.unit}` : '')))] : []),
       el('dl', {}, ...row('why', why), ...row('change', change)), ...(ways.length ? [el('nav', {'aria-label': 'From here'}, ...ways.map(link))] : []));
+    element.classList.toggle('hint', !value.length && !why.length);
     if (pinned) element.setAttribute('aria-label', what);
     if (focused >= 0) (stops()[focused] ?? stops().at(-1)).focus();
   }
@@ -81,24 +84,33 @@ export function create(root, go, view) {
 
   // What is looked at
 
-  const name = mark => mark ? `${sources.indexOf(mark.source)} ${mark.key}` : '';
-  const known = (source, found) => found && {element: source.node, ...found, source};
-  const held = (source, target) => known(source, source.here ? source.here(target) : source.at({target}));
+  const same = (one, other) => one === other || Boolean(one && other && one.source === other.source && one.key === other.key && one.element === other.element);
+  const known = (source, found) => found ? {element: source.node, ...found, source} : null;
+  // The innermost mark around an element: that of a panel, or a control's own hint.
+  function around(target, find) {
+    for (let node = target; node && node !== root.parentNode; node = node.parentNode) {
+      const source = sources.get(node), mark = source ? known(source, find(source)) : node.dataset?.tip ? known(HINT, {key: node.dataset.tip, element: node, box: () => node.getBoundingClientRect()}) : null;
+      if (mark) return mark;
+    }
+    return null;
+  }
+  const underPointer = event => around(event.target, source => source.at(event));
+  const underKeys = (target = document.activeElement) => root.contains(target) ? around(target, source => source.here ? source.here(target) : source.at({target})) : null;
 
   // Rest on a mark, or on none: it is shown when nothing else was rested on for a while.
   function rest(mark, by) {
-    if (name(mark) === name(wanted)) return;
+    if (same(mark, wanted)) return;
     wanted = mark;
     clearTimeout(dwell);
-    if (name(mark) !== refused) refused = '';
-    if (mark && !refused) dwell = setTimeout(() => { clearTimeout(leave); if (name(mark) === name(kept.mark)) hide(passing); else show(passing, mark, by); }, DWELL_MS);
+    if (!same(mark, refused)) refused = null;
+    if (mark && !refused) dwell = setTimeout(() => { clearTimeout(leave); if (same(mark, kept.mark)) hide(passing); else show(passing, mark, by); }, DWELL_MS);
   }
   function later() {
     clearTimeout(leave);
     leave = setTimeout(() => { if (passing.by === 'pointer') hide(passing); }, GRACE_MS);
   }
   function refuse() {
-    refused = name(passing.mark ?? wanted);
+    refused = passing.mark ?? wanted;
     clearTimeout(dwell);
     hide(passing);
   }
@@ -110,45 +122,52 @@ export function create(root, go, view) {
   }
   function release() {
     const {mark, element} = kept, within = element.contains(document.activeElement);
-    refused = name(mark);
+    refused = mark;
     hide(kept);
-    if (within) (mark.source.focus ?? (() => mark.element.focus()))(mark);
+    if (within) mark.element.focus();
   }
+
+  const inCard = ({target}) => passing.element.contains(target) || kept.element.contains(target);
+  root.addEventListener('pointermove', event => {
+    if (event.pointerType === 'touch' || event.buttons || inCard(event)) return;
+    const mark = underPointer(event);
+    rest(mark, 'pointer');
+    if (mark && same(mark, passing.mark)) clearTimeout(leave); else if (passing.by === 'pointer') later();
+  });
+  root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') { rest(null); later(); } });
+  root.addEventListener('pointerdown', event => {
+    touch = event.pointerType === 'touch';
+    if (!touch && !inCard(event)) { wanted = underPointer(event); refuse(); }
+  }, true);
+  root.addEventListener('click', event => {
+    const mark = touch && event.detail && !inCard(event) ? underPointer(event) : null;
+    if (mark?.source.pinnable(mark)) pin(mark);
+  });
+  root.addEventListener('focusin', event => {
+    if (inCard(event) || !event.target.matches(':focus-visible')) return;
+    hide(passing);
+    wanted = refused = null;
+    rest(underKeys(event.target), 'key');
+  });
+  root.addEventListener('focusout', event => { if (!inCard(event)) { rest(null); if (passing.by === 'key') hide(passing); } });
 
   // Take up the marks of a panel. `at(event)` finds the one under a pointer, `here(target)` the one that the keyboard is on, both as
   // {key, box, …}; `tell(mark)` is its content, null where it is gone. `move(dx, dy)` walks a picture with the arrow keys.
   function explain(node, {at, here = null, tell, move = null, pinnable = () => true}) {
-    const source = {node, at, here, tell, pinnable};
-    sources.push(source);
-    node.addEventListener('pointermove', event => {
-      if (event.pointerType === 'touch' || event.buttons) return;
-      const mark = known(source, at(event));
-      rest(mark, 'pointer');
-      if (mark && name(mark) === name(passing.mark)) clearTimeout(leave); else if (passing.by === 'pointer') later();
-    });
-    node.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') { rest(null); later(); } });
-    node.addEventListener('pointerdown', event => { touch = event.pointerType === 'touch'; if (!touch) { wanted = known(source, at(event)); refuse(); } });
-    node.addEventListener('click', event => { const mark = touch && event.detail && known(source, at(event)); if (mark) pin(mark); });
-    node.addEventListener('focusin', event => {
-      if (!event.target.matches(':focus-visible')) return;
-      hide(passing);
-      wanted = null;
-      refused = '';
-      rest(held(source, event.target), 'key');
-    });
-    node.addEventListener('focusout', () => { rest(null); if (passing.by === 'key') hide(passing); });
+    sources.set(node, {node, at, here, tell, pinnable});
     if (move) node.addEventListener('keydown', event => {
       const way = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1]}[event.key];
       if (!way || event.target !== node || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
       event.preventDefault();
       event.stopPropagation();
       move(...way);
+      hide(passing);
+      rest(underKeys(), 'key');
     });
   }
 
   // Keys: Enter pins, Escape dismisses, Tab goes into what is pinned.
 
-  const underKeys = () => { const target = document.activeElement, source = sources.findLast(({node}) => node.contains(target)); return source ? held(source, target) : null; };
   const idle = () => !document.activeElement || document.activeElement === document.body;
 
   function onKey(event) {
@@ -161,7 +180,7 @@ export function create(root, go, view) {
     } else if (event.key === 'Enter' && !event.shiftKey && !kept.element.contains(event.target)) {
       touch = false;
       const mark = underKeys(), hovered = passing.by === 'pointer' && passing.mark;
-      if (hovered && (mark || idle())) { taken(); pin(hovered); } else if (mark?.source.pinnable(mark)) pin(mark);
+      if (hovered && (mark || idle()) && hovered.source.pinnable(hovered)) { taken(); pin(hovered); } else if (mark?.source.pinnable(mark)) pin(mark);
     } else if (event.key === 'Tab' && kept.mark) tab(event);
   }
   function tab(event) {
@@ -173,7 +192,7 @@ export function create(root, go, view) {
   }
   document.addEventListener('keydown', onKey, true);
   document.addEventListener('pointerdown', event => {
-    if (kept.by === 'touch' && kept.mark && !kept.element.contains(event.target) && !sources.some(({node}) => node.contains(event.target))) release();
+    if (kept.by === 'touch' && kept.mark && !kept.element.contains(event.target) && !(root.contains(event.target) && underPointer(event)?.source.pinnable)) release();
   }, true);
   addEventListener('scroll', event => {
     if (!passing.mark || passing.element.contains(event.target)) return;
@@ -185,7 +204,7 @@ export function create(root, go, view) {
   function rested() {
     if (kept.mark) { if (kept.mark.element.isConnected) show(kept, kept.mark, kept.by); else hide(kept); }
     const mark = document.activeElement?.matches(':focus-visible') ? underKeys() : null;
-    if (passing.mark || !mark || name(mark) === refused || name(mark) === name(kept.mark)) return;
+    if (passing.mark || !mark || same(mark, refused) || same(mark, kept.mark)) return;
     wanted = null;
     rest(mark, 'key');
   }

@@ -76,18 +76,45 @@ function neighbours(run, t, i) {
   return [...seek(-1), ...seek(1)];
 }
 
-// A token at a position, as the inspector lists it.
-export function candidate(run, t, i, {id, q, p}, {offline = false} = {}) {
-  const drawn = run.drawn(t, i) === id, dead = lost(run, t), here = run.at('path', t, i), change = q > 0 ? Math.log(q / p) : NaN;
+// A token at a position, as the inspector lists it, or what it gathers under the listed ones.
+export function candidate(run, t, i, which, {offline = false} = {}) {
+  const tops = run.detail(t)?.tops(i) ?? [], found = tops.find(({id}) => id === +which), fork = offline ? [] : [{text: 'fork here', go: {step: t, position: i, fork: true}}];
+  if (which in REST) return REST[which](run, t, i, tops, fork);
+  if (!found) return null;
+  const {id, q, p} = found, here = run.at('path', t, i), free = run.config.kind === null;
+  const why = free ? 'There is no constraint: q is p.' : !run.masked(t, i) ? 'It is committed here.' : lost(run, t) ? 'Nothing is accepted any more, so q is 0 everywhere.'
+    : q > 0 ? `Allowed: the constraint multiplies its probability by ${number(q / p)}, as that of every token of its class.` : 'Forbidden: it stands here on no way from the start to acceptance, with what is committed.';
   return {
-    what: `Token ${id} at position ${i}${drawn ? ': drawn' : ''}`,
-    value: [{text: token(run, id), tone: run.isSpecial(id) ? 'token special' : 'token'}, {name: 'q', text: probability(q), tone: 'q'}, {name: 'p', text: probability(p), tone: 'p'}],
-    why: run.config.kind === null ? ['There is no constraint: q is p.'] : !run.masked(t, i) ? ['It is committed here.'] : dead ? ['Nothing is accepted any more, so q is 0 everywhere.']
-      : q > 0 ? [`Allowed: the constraint multiplies its probability by ${number(q / p)} (${change < 0 ? '' : '+'}${number(change)} nats), as that of every token of its class.`]
-        : ['Forbidden: on no way from the start to acceptance, with what is committed, can it stand here.'],
-    change: q > 0 || dead || run.config.kind === null ? ['Another answer of the model (prompt, commits), or a ban.'] : here >= 0 ? [['Loosen what can be written here: ', ...from(run, here), '; or un-commit what rules it out.']] : ['A looser constraint.'],
-    jumps: offline ? [] : [{text: 'fork here', go: {step: t, position: i, fork: true}}],
+    what: `Token ${id} at position ${i}${run.drawn(t, i) === id ? ', drawn' : ''}`,
+    value: [{text: token(run, id), tone: run.isSpecial(id) ? 'token special' : 'token'}, {name: 'q', text: probability(q), tone: 'q'}, {name: 'p', text: probability(p), tone: 'p'}], why: [why],
+    change: q > 0 || free || lost(run, t) ? ['Another answer of the model, to another prompt or after other commits; or a ban.'] : here >= 0 ? [['A constraint that is looser than ', ...from(run, here), ', or un-commit what rules it out.']] : ['A looser constraint.'],
+    jumps: [{text: 'why, state by state', go: {step: t, position: i, token: id}}, ...fork],
   };
+}
+const wanted = (run, tops) => { const most = tops.filter(({q}) => q === 0).sort((a, b) => b.p - a.p)[0]; return most && most.p > 0 ? [`Of the listed ones the model wants ${token(run, most.id, 20)} most: p ${probability(most.p)}.`] : []; };
+const loosen = (run, t, i) => { const here = run.at('path', t, i); return run.config.kind === null ? ['There is no constraint that could forbid a token.'] : here >= 0 ? [['Looser than ', ...from(run, here), '; or un-commit what rules them out.']] : ['A looser constraint, or other commits.']; };
+const REST = {
+  other: (run, t, i, tops, jumps) => ({what: `All other tokens that are allowed at position ${i}`, value: [{text: Math.max(0, run.detail(t).allowed(i) - tops.filter(({q}) => q > 0).length).toLocaleString('en'), unit: 'tokens'}], why: ['What the listed tokens leave of q and of p.'], change: ['The order by which tokens are listed; the sum stays.'], jumps}),
+  forbidden: (run, t, i, tops, jumps) => ({what: `All tokens that are forbidden at position ${i}`, value: [{text: (run.head.vocab - run.detail(t).allowed(i)).toLocaleString('en'), unit: 'tokens'}, {name: 'p', text: probability(run.at('forbidden_mass', t, i)), tone: 'p'}], why: ['No accepted completion can use them here: q gives them 0.', ...wanted(run, tops)], change: loosen(run, t, i), jumps}),
+  total: (run, t, i) => ({what: `All tokens at position ${i}`, value: [{name: 'q', text: lost(run, t) ? '0' : '1', tone: 'q'}, {name: 'p', text: '1', tone: 'p'}], why: [lost(run, t) ? 'Nothing is accepted any more: there is no q.' : 'What is listed and the two remainders sum to it.'], change: ['Nothing: both are distributions.']}),
+};
+
+// A number of a position, as the inspector has it.
+const FORMULA = {low_confidence: '% of the drawn token, at temperature 1', threshold: '% of the drawn token, at temperature 1', factor: '% of the drawn token, at temperature 1', maskgit_plus: '% of the drawn token, tempered and filtered as it was drawn', topk_margin: '%(first) − %(second), tempered and filtered', entropy: 'Σ % log %, tempered and filtered', random: 'a uniform random number', origin: 'a uniform random number'};
+export function fact(run, t, i, name) {
+  const masked = run.masked(t, i), at = masked ? t : run.commitStep[i], detail = run.detail(t), ranks = (masked ? detail : run.detail(at))?.ranks(i, run.drawn(t, i)), confidence = (symbol, distribution) => ({
+    what: `${name === 'mar' ? 'Mar, the constrained' : 'Mf, the unconstrained'} confidence of position ${i}${masked || at < 0 ? '' : `, when step ${at} committed it`}`,
+    value: [{text: at < 0 ? '–' : run.at(`confidence_${name}`, at, i) === -Infinity ? 'later block' : number(run.at(`confidence_${name}`, at, i)), tone: symbol}], why: [`By “${run.config.remasking.replace('_', ' ')}”: ${FORMULA[run.config.remasking].replaceAll('%', symbol)}; ${symbol} is ${distribution}.`, run.config.confidence === name ? 'It decides what this run commits.' : 'The other confidence decides what this run commits.'],
+    change: changePosition(run, t, i, masked)});
+  const nothing = ['It is committed: a single token has all of the mass.'], answer = ['Another answer of the model, to another prompt or after other commits.'];
+  return {
+    mar: () => confidence('q', 'the mean field given that the text is accepted'), mf: () => confidence('p', 'the mean field, the model’s own answer'),
+    q: () => ({what: `Entropy of the posterior at position ${i}`, value: [{text: nats(run.at('entropy_posterior', t, i)), unit: 'nats', tone: 'q'}], why: masked ? ['How open the position is under the constraint: −Σ q log q.', ...(detail ? [`${several(detail.allowed(i), 'token')} allowed: at most ${nats(Math.log(Math.max(1, detail.allowed(i))))} nats.`] : [])] : nothing, change: ['Commits and pins elsewhere, and what changes p.']}),
+    p: () => ({what: `Entropy of the mean field at position ${i}`, value: [{text: nats(run.at('entropy_mean_field', t, i)), unit: 'nats', tone: 'p'}], why: masked ? [`How unsure the model is by itself: −Σ p log p, at most ${nats(Math.log(run.head.vocab))} nats.`] : nothing, change: answer}),
+    kl: () => ({what: `KL(q‖p) at position ${i}`, value: [{text: nats(run.at('kl', t, i)), unit: 'nats'}], why: masked ? ['How far the constraint moves the model here: Σ q log(q/p), 0 where q is p.'] : nothing, change: ['A constraint, or commits, that ask for what the model prefers.']}),
+    rank: () => ({what: `Rank of the drawn token at position ${i}`, value: [{text: token(run, run.drawn(t, i)), tone: 'token'}, ...(ranks ? [{name: 'under q', text: ranks.q, tone: 'q'}, {name: 'under p', text: ranks.p, tone: 'p'}] : [])], why: ['Its place among all tokens, the most probable first: under q, and under p.'], change: ['Another draw, by another seed or temperature; or another answer of the model.']}),
+    forbidden: () => ({what: `Forbidden mass at position ${i}`, value: [{text: probability(run.at('forbidden_mass', t, i)), unit: 'of p', tone: 'p'}], why: masked ? ['Mass of the tokens that no accepted completion can use here.', ...wanted(run, detail?.tops(i) ?? [])] : nothing, change: loosen(run, t, i)}),
+  }[name]?.() ?? null;
 }
 
 // A state at a boundary.

@@ -24,7 +24,7 @@ export function frame({name, title, content, controls = [], rows = null, lines =
   function maximise() {
     const on = element.classList.toggle('large');
     large.setAttribute('aria-pressed', String(on));
-    large.title = on ? 'Back to its place (Esc)' : 'Fill the page';
+    large.dataset.tip = on ? 'Back to its place (Esc)' : 'Fill the page';
     redraw();
   }
   element.addEventListener('keydown', event => { if (event.key === 'Escape' && element.classList.contains('large')) { event.stopPropagation(); maximise(); } });

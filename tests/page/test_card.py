@@ -38,7 +38,7 @@ def inside(page: Page, selector: str, x: float, y: float) -> tuple[float, float]
     """A place in the window, in parts of an element's size, clear of what is stuck to the top of the page."""
     page.evaluate("s => document.querySelector(s).scrollIntoView({block: 'center'})", selector)
     page.wait_for_timeout(100)  # a scroll hides what a pointer called up
-    box = page.locator(selector).bounding_box()
+    box = page.locator(selector).first.bounding_box()
     assert box
     return box["x"] + x * box["width"], box["y"] + y * box["height"]
 
@@ -63,6 +63,8 @@ MARKS: dict[str, tuple[str, Callable[[Page], tuple[float, float]]]] = {
     ),
     "midpoint": (".ds-tree .ds-plot", lambda page: inside(page, ".ds-tree .ds-plot", _x(page, ".ds-tree"), 4.5 / 6)),
     "state": (".ds-automaton g#q12", lambda page: middle(page, ".ds-automaton g#q12")),
+    "number of a position": (".ds-facts", lambda page: middle(page, ".ds-facts [data-fact=mar]")),
+    "token of the inspector": (".ds-row[data-id] .ds-name", lambda page: middle(page, ".ds-row[data-id] .ds-name")),
     "lane": (".ds-range", lambda page: inside(page, ".ds-track", 5.5 / 16, 0.5)),
 }
 
@@ -193,6 +195,46 @@ def test_enter_pins_a_card_whose_links_tab_reaches_and_which_follows_the_step_un
     page.mouse.move(2, 2)
     call.press("Escape")
     expect(kept).to_be_hidden()
+
+
+def test_controls_say_what_they_are_for_by_the_same_card_and_nothing_has_a_box_of_the_browser(call: Debugger) -> None:
+    page, card = call.page, call.page.locator(PASSING)
+    button = page.get_by_role("button", name="Fork…")
+    button.hover()
+    expect(card).to_have_text("Change something at this step and position (e)")
+    page.mouse.move(2, 2)
+    expect(card).to_be_hidden()
+    call.press("Tab")
+    button.focus()
+    expect(card).to_have_text("Change something at this step and position (e)")
+    expect(button).to_have_attribute("aria-describedby", "ds-card")
+    call.press("Enter")
+    expect(page.locator("dialog.ds-fork")).to_be_visible()
+    expect(page.locator(KEPT)).to_be_hidden()
+    call.press("Escape")
+    expect(page.locator("dialog.ds-fork")).to_be_hidden()
+    assert page.evaluate("document.querySelectorAll('.ds [title]').length") == 0
+
+
+def test_the_arrows_go_through_the_numbers_and_the_remainders_of_the_inspector(call: Debugger) -> None:
+    page, card = call.page, call.page.locator(PASSING)
+    call.press("Tab")
+    page.locator(".ds-facts").focus()
+    expect(card).to_contain_text("Mar, the constrained confidence of position 6")
+    expect(card).to_contain_text("q of the drawn token, at temperature 1")
+    call.press("ArrowRight")
+    expect(card).to_contain_text("Mf, the unconstrained confidence of position 6")
+    for _ in range(9):
+        call.press("ArrowRight")
+    expect(card).to_contain_text("Forbidden mass at position 6")
+    names = page.locator(".ds-position-column .ds-rows .ds-name")
+    names.first.focus()
+    for _ in range(names.count() - 2):
+        call.press("ArrowDown")
+    expect(card).to_contain_text("All tokens that are forbidden at position 6")
+    expect(card).to_contain_text("461 tokens")
+    assert call.get("step") == "5"
+    assert call.get("position") == "6"
 
 
 def test_the_last_link_of_a_pinned_card_leads_on_through_the_page(call: Debugger) -> None:

@@ -101,7 +101,7 @@ def test_a_breakpoint_without_a_hit_says_why_its_buttons_rest(debugger: Debugger
     stop_where(debugger, "step > 99")
     button = page.get_by_role("button", name="Next hit")
     expect(button).to_be_disabled()
-    expect(button).to_have_attribute("title", "It holds nowhere in this run")
+    expect(button).to_have_attribute("data-tip", "It holds nowhere in this run")
 
 
 def test_forced_cells_have_a_dot_and_the_strips_say_when_and_how_many(

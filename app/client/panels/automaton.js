@@ -201,7 +201,7 @@ export function create(go, card, graphvizURL, light) {
       source.hidden = run.config.kind === null;
       segments = cutUp(run);
       source.replaceChildren(...segments.map(({node}) => node));
-      source.title = 'A click on a place keeps lit what comes from it';
+      source.dataset.tip = 'A click on a place keeps lit what comes from it';
       kept = null;
     }
     const key = `${run.id} ${here}`;

@@ -47,7 +47,7 @@ export function create(go, server) {
     const paths = answer.by_paths ? ' A sequence counts once for each of its paths.' : '';
     const refused = draws - accepted, parts = [refused && `the constraint refuses ${refused.toLocaleString('en')} of ${many} draws`, outside && `${outside} of ${count} frequencies leave their band`].filter(Boolean);
     verdict.replaceChildren(el('b', {class: answer.exact ? 'good' : 'bad', text: answer.exact ? '✓ Nothing speaks against it: ' : '✕ Not exact: '}), (answer.exact ? `all ${many} draws are accepted and all ${count} frequencies lie in their bands.` : `${parts.join(', and ')}.`) + paths);
-    verdict.title = `step ${step}, ${answer.sampler}, temperature ${answer.temperature}; an exact sampler leaves some band with probability at most ${answer.false_alarm}`;
+    verdict.dataset.tip = `step ${step}, ${answer.sampler}, temperature ${answer.temperature}; an exact sampler leaves some band with probability at most ${answer.false_alarm}`;
     const at = cells.position[k], text = name(run, cells.token_id[k]);
     largest.replaceChildren(`Largest deviation ${probability(Math.abs(cells.observed[k] - cells.expected[k]))}: `, el('code', {text: cut(text, 20)}), ' at ', el('button', {type: 'button', class: 'ds-link-button', text: `position ${at}`, onclick: () => go({position: at})}),
       `, ${probability(cells.observed[k])} of the draws, exactly ${probability(cells.expected[k])}, band ${probability(cells.low[k])} to ${probability(cells.high[k])}.`);

@@ -45,7 +45,7 @@ export function create(trigger, choices) {
     const calls = at.run.steps - at.step, unseen = edits.some(e => e.kind === 'uncommit'), past = !at.run.at('recorded', at.step);
     cost.textContent = `Run the fork: the model is asked ${calls} ${calls === 1 ? 'time' : 'times'}. ${past ? 'The mean field of this step was not recorded' : 'Only this step: the recorded mean field is used, no model'}${edits.some(e => e.kind === 'pin') ? '; the model does not see the pin' : ''}.`;
     now.disabled = unseen || past;
-    now.title = unseen ? 'The mean field of an un-committed position was not recorded' : past ? 'The mean field of this step was not recorded: the model has to be asked' : '';
+    now.dataset.tip = unseen ? 'The mean field of an un-committed position was not recorded' : past ? 'The mean field of this step was not recorded: the model has to be asked' : '';
   }
 
   function send(more) {
@@ -67,7 +67,7 @@ export function create(trigger, choices) {
         button('Pin', () => add({kind: 'pin', position, token_id: id}), {'aria-label': `Pin ${name}`, title: forbidden ? 'The constraint forbids it here: the fork would say so' : ''}),
         button('Ban', () => add({kind: 'ban', position, token_id: id}), {'aria-label': `Ban ${name}`}));
     }));
-    for (const [b, off, why] of [[hurry, !masked, 'It is committed already'], [hold, !masked, 'It is committed already'], [undo, masked, 'It is masked']]) { b.disabled = off; b.title = off ? why : ''; }
+    for (const [b, off, why] of [[hurry, !masked, 'It is committed already'], [hold, !masked, 'It is committed already'], [undo, masked, 'It is masked']]) { b.disabled = off; b.dataset.tip = off ? why : ''; }
     fields.replaceChildren(...SETTINGS.map(([name, options]) => field(shown.config, name, options)));
     const kinds = [...choices.kinds, 'none'];
     kind.replaceChildren(...kinds.map(value => el('option', {value, text: value})));

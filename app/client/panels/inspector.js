@@ -6,11 +6,11 @@ import * as column from './position.js';
 const SIDE_BY_SIDE = 440;   // px that two positions need beside each other
 const GAP = 18;
 
-export function create(go, server, hover) {
+export function create(go, card, server, hover, offline) {
   const settings = {order: 'q', log: false};
   const logScale = el('input', {type: 'checkbox', id: 'ds-log'}), order = el('select', {class: 'ds-select', 'aria-label': 'Order of the tokens'}, ...Object.entries(column.ORDERS).map(([value, [text]]) => el('option', {value, text})));
   const key = el('div', {class: 'ds-key'}, el('span', {class: 'ds-mark q'}), 'q constrained', el('span', {class: 'ds-mark p'}), 'p model');
-  const one = column.create(go, server, hover, settings), other = column.create(go, server, hover, settings), columns = el('div', {class: 'ds-columns'}, one.element);
+  const one = column.create(go, card, server, hover, settings, offline), other = column.create(go, card, server, hover, settings, offline), columns = el('div', {class: 'ds-columns'}, one.element);
   const element = el('div', {class: 'ds-inspector'}, el('div', {class: 'ds-controls'}, key, el('span', {class: 'ds-grow'}), order, el('label', {class: 'ds-check'}, logScale, 'log')), columns);
   const close = el('button', {type: 'button', class: 'ds-icon ds-drop', title: 'Drop the second position (Esc)', 'aria-label': 'Drop the second position', text: '×', onclick: () => go({second: null})});
   other.element.classList.add('second');

@@ -211,7 +211,7 @@ export function create(go, card, offline, hover) {
       select.value = view.metric;
       const quantity = QUANTITIES[view.metric], top = Math.max(...shown.map(([, run]) => quantity.top(run)));
       high.textContent = `${top}${quantity.unit ? ` ${quantity.unit}` : ''}`;
-      legend.title = quantity.what;
+      legend.dataset.tip = quantity.what;
       const stacked = matchMedia('(max-width: 900px)').matches;
       for (const [name, run] of shown) draw(sides[name], run, view, shown.length > 1 && !stacked ? Math.floor((view.widths.left - 14) / 2) : view.widths.left);
     }

@@ -1,6 +1,7 @@
 // One position: what the model gives its tokens (p, hollow diamonds) against what the constraint leaves (q, filled discs), what it was at every step, its neighbours, and why a token may stand there.
 
 import {el, prepare, number, probability, visible, cut, alpha, diamond} from '../draw.js';
+import * as explain from '../explain.js';
 import * as neighbours from './neighbours.js';
 import * as why from './why.js';
 
@@ -13,15 +14,14 @@ const change = ({q, p}) => Math.abs(q - p);
 export const ORDERS = {q: ['by q', (a, b) => b.q - a.q || b.p - a.p], p: ['by p', (a, b) => b.p - a.p || b.q - a.q], change: ['by |q − p|', (a, b) => change(b) - change(a)],
   ratio: ['by log q/p', (a, b) => (ratio(b) === ratio(a) ? 0 : ratio(b) - ratio(a)) || b.p - a.p]};
 
-const FACTS = [['mar', 'Mar', 'constrained confidence of the drawn token, at temperature 1'], ['mf', 'Mf', 'unconstrained confidence of the drawn token, at temperature 1'], ['q', 'H(q)', 'entropy of the posterior, nats'], ['p', 'H(p)', 'entropy of the mean field, nats'],
-  ['kl', 'KL', 'KL(q‖p), nats'], ['rank', 'rank q · p', 'rank of the drawn token under the posterior and under the mean field'], ['forbidden', 'forbidden', 'mass of tokens that no accepted completion can use here']];
+const FACTS = [['mar', 'Mar'], ['mf', 'Mf'], ['q', 'H(q)'], ['p', 'H(p)'], ['kl', 'KL'], ['rank', 'rank q · p'], ['forbidden', 'forbidden']];
 
-export function create(go, server, hover, settings) {
-  const heading = el('div', {class: 'ds-where'}), facts = el('dl', {class: 'ds-facts'}), fact = {}, atCommit = {};
-  for (const [name, label, what] of FACTS) {
+export function create(go, card, server, hover, settings, offline) {
+  const heading = el('div', {class: 'ds-where'}), facts = el('dl', {class: 'ds-facts', tabindex: 0, 'aria-label': 'Numbers of the position; arrow keys move in them'}), fact = {}, atCommit = {};
+  for (const [name, label] of FACTS) {
     const term = el('dt', {text: label});
     if (['mar', 'mf', 'rank'].includes(name)) atCommit[name] = term;
-    facts.append(el('div', {class: name, title: what}, term, fact[name] = el('dd')));
+    facts.append(el('div', {class: name, 'data-fact': name}, term, fact[name] = el('dd')));
   }
   const low = el('span'), high = el('span', {text: '1'});
   const head = el('div', {class: 'ds-row head', role: 'row'}, el('span', {role: 'columnheader', text: 'token'}), el('span', {class: 'ds-axis-ends', 'aria-hidden': 'true'}, low, high), el('span', {class: 'ds-n q', role: 'columnheader', text: 'q'}), el('span', {class: 'ds-n p', role: 'columnheader', text: 'p'}));
@@ -30,24 +30,35 @@ export function create(go, server, hover, settings) {
   const over = el('div', {class: 'ds-over'}, el('div', {class: 'ds-label', text: 'over the steps: Mar solid, Mf dashed, KL dotted, ▾ commit'}), plot);
   const around = neighbours.create(go, hover), reasons = why.create(go, server);
   const element = el('div', {class: 'ds-position-column'}, heading, facts, table, reasons.element, around.element, over);
-  let drawn = '', of = null, last = null;
+  let drawn = '', of = null, last = null, position = 0;
+
+  // What the card says of a number, and of a token; the keyboard goes through the numbers by the arrows.
+  let chosen = 0;
+  const box = (node, part) => ({key: part, part, element: node, box: () => node.getBoundingClientRect()});
+  const factMark = node => node && {key: node.dataset.fact, element: facts, box: () => node.getBoundingClientRect()};
+  function move(dx, dy) {
+    facts.children[chosen].classList.remove('at');
+    chosen = Math.max(0, Math.min(FACTS.length - 1, chosen + dx + dy));
+    facts.children[chosen].classList.add('at');
+  }
+  card.explain(facts, {at: ({target}) => factMark(target.closest('[data-fact]')), here: () => factMark(facts.children[chosen]), move, tell: ({key}) => last && explain.fact(last.run, last.step, position, key)});
+  card.explain(body, {at: ({target}) => { const row = target.closest('.ds-row'), name = row?.querySelector('.ds-name'); return name ? box(name, row.dataset.id ?? row.dataset.rest) : null; }, tell: ({part}) => last?.detail ? explain.candidate(last.run, last.step, position, part, {offline}) : null});
 
   // Rows
 
-  const pool = [], rest = ['other allowed', 'forbidden', 'total'].map(() => line(el('span', {class: 'ds-name', role: 'rowheader'})));
-  function line(name) {
+  const pool = [], rest = ['other', 'forbidden', 'total'].map(name => line(el('span', {class: 'ds-name', role: 'rowheader', tabindex: -1}), name));
+  function line(name, remainder = null) {
     const bar = el('i', {class: 'ds-link'}), p = el('i', {class: 'ds-mark p'}), q = el('i', {class: 'ds-mark q'}), qText = el('span', {class: 'ds-n q', role: 'cell'}), pText = el('span', {class: 'ds-n p', role: 'cell'});
     const held = name.tagName === 'BUTTON' ? el('span', {role: 'rowheader', class: 'ds-name-cell'}, name) : name;
-    return {row: el('div', {class: 'ds-row', role: 'row'}, held, el('span', {class: 'ds-dumbbell', 'aria-hidden': 'true'}, bar, p, q), qText, pText), name, bar, p, q, qText, pText};
+    return {row: el('div', {class: 'ds-row', role: 'row', 'data-rest': remainder}, held, el('span', {class: 'ds-dumbbell', 'aria-hidden': 'true'}, bar, p, q), qText, pText), name, bar, p, q, qText, pText};
   }
   const token = k => pool[k] ??= line(el('button', {type: 'button', class: 'ds-name', tabindex: -1}));
   const scaled = value => settings.log ? value <= 0 ? 0 : Math.max(0, 1 - Math.log10(value) / Math.log10(LEAST)) : value;
 
-  function put(r, text, {q, p}, kind, title = '') {
+  function put(r, text, {q, p}, kind) {
     const a = 100 * scaled(p), b = 100 * scaled(q);
     r.row.className = `ds-row ${kind}`;
     r.name.textContent = text;
-    r.name.title = title;
     r.p.style.left = `${a}%`;
     r.q.style.left = `${b}%`;
     r.bar.style.left = `${Math.min(a, b)}%`;
@@ -63,7 +74,7 @@ export function create(go, server, hover, settings) {
   });
   // One stop for the table; the arrow keys go from token to token.
   body.addEventListener('keydown', event => {
-    const by = {ArrowDown: 1, ArrowUp: -1}[event.key], names = [...body.querySelectorAll('button')], at = names.indexOf(document.activeElement);
+    const by = {ArrowDown: 1, ArrowUp: -1}[event.key], names = [...body.querySelectorAll('.ds-name')], at = names.indexOf(document.activeElement);
     if (!by || at < 0) return;
     event.preventDefault();
     event.stopPropagation();
@@ -81,7 +92,7 @@ export function create(go, server, hover, settings) {
       r.row.dataset.id = one.id;
       r.name.setAttribute('aria-pressed', one.id === chosen);
       r.name.tabIndex = one.id === chosen || (chosen === null || !tokens.some(other => other.id === chosen)) && k === 0 ? 0 : -1;
-      return put(r, cut(visible(run.text(one.id)), 26) || '∅', one, kind, `token ${one.id}${one.q > 0 ? '' : ', forbidden here'}: why?`);
+      return put(r, cut(visible(run.text(one.id)), 26) || '∅', one, kind);
     });
     if (masked) {
       const forbidden = run.at('forbidden_mass', step, i), dead = run.at('log_partition', step) === -Infinity;
@@ -117,6 +128,7 @@ export function create(go, server, hover, settings) {
 
   function update(view, i, width) {
     last = view;
+    position = i;
     const {run, detail} = view;
     say(view, i);
     low.textContent = settings.log ? '10⁻⁶' : '0';
