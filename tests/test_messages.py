@@ -117,3 +117,16 @@ def test_nothing_is_possible_exactly_where_the_canvas_contradicts(name: str) -> 
     assert messages.possible
     assert not broken.possible
     assert broken.log_partition == -np.inf
+
+
+def test_a_canvas_that_is_lost_has_no_live_states_however_peaked_the_field_is() -> None:
+    # Exponents may span more than the plain sweep holds on one side while there is nothing on the other.
+    compiled, mask_id = automaton("date"), VOCABULARY.mask_id
+    for seed in range(20):
+        logits = np.random.default_rng(seed).uniform(-9e5, 0.0, (24, VOCABULARY.size))
+        canvas = np.full(24, mask_id, np.int32)
+        canvas[seed % 24] = ord("x") if seed % 2 else ord("5" if seed < 10 else "-")
+        canvas[-1] = ord("x")
+        found = potential(logits, canvas, mask_id, compiled)
+        assert not found.live[1].size
+        assert chain.messages(found).log_partition == -np.inf

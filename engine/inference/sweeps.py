@@ -249,11 +249,11 @@ def _scale(below, span):
 
 @njit(cache=True, inline="always")
 def _span(k, begin, stop):
-    """Return the largest of some exponents, and how far the smallest is below it."""
+    """Return the largest of some exponents, and how far the smallest is below it; 0 where there are none."""
     most, least = np.int32(NEVER), np.int32(-NEVER)
     for n in range(begin, stop):
         most, least = max(most, k[n]), min(least, k[n])
-    return most, most - least
+    return most, max(most - least, 0)
 
 
 @njit(cache=True, inline="always")
@@ -263,7 +263,7 @@ def _span_of_row(mass, exponent, i):
     for c in range(mass.shape[1]):
         most = max(most, exponent[i, c])
         least = min(least, exponent[i, c] if mass[i, c] > 0.0 else np.int32(-NEVER))
-    return most, most - least
+    return most, max(most - least, 0)
 
 
 @njit(cache=True)
