@@ -180,15 +180,51 @@ const accepted = z => z > 1e-6 ? 'Z counts each accepted text once for each of i
 export function step(run, t, {other = null, side = 'a', ticks = null} = {}) {
   const z = r => number(r.at('log_partition', t)), kl = run.row('kl', t), taken = [], all = [];
   for (let i = 0; i < run.length; i++) { if (run.at('committed', t, i)) taken.push(i); if (kl[i] < Infinity) all.push(i); }
-  const most = all.reduce((best, i) => kl[i] > kl[best] ? i : best, all[0]), of = name => other ? ` of ${name}` : '';
+  const flips = run.row('flip', t).reduce((n, flip, i) => n + (flip && run.masked(t, i)), 0), most = all.reduce((best, i) => kl[i] > kl[best] ? i : best, all[0]), of = name => other ? ` of ${name}` : '';
   return {
     what: `Step ${t} of 0 to ${run.steps - 1}${ticks?.has(t) ? ': a breakpoint hits' : ''}`,
     value: [{name: `log Z${of(side.toUpperCase())}`, text: z(run), unit: 'nats', tone: 'q'}, ...(other && t < other.count ? [{name: `log Z${of(side === 'a' ? 'B' : 'A')}`, text: z(other), unit: 'nats'}] : []), {text: `${taken.length}`, unit: 'committed'}],
     why: [lost(run, t) ? 'Z is 0: nothing accepted is left.' : accepted(run.at('log_partition', t)),
-      ...(most === undefined || lost(run, t) || !(kl[most] > 1e-9) ? [] : [`The constraint moves position ${most} most: KL ${number(kl[most])} nats.`]), ...(run.flips()[t] ? [`At ${several(run.flips()[t], 'position')} p and q prefer different tokens.`] : []), ...(run.disagrees(t) ? ['Mf and Mar choose differently here.'] : []), ...(run.config.kind !== null && !run.drawnAccepted[t] ? ['The draw of this step is not accepted.'] : [])],
+      ...(most === undefined || lost(run, t) || !(kl[most] > 1e-9) ? [] : [`The constraint moves position ${most} most: KL ${number(kl[most])} nats.`]), ...(run.flips()[t] ? [`At ${several(run.flips()[t], 'position')} p and q prefer different tokens.`] : []), ...(run.disagrees(t) ? ['Mf and Mar choose differently here.'] : []), ...(flips ? [`p and q prefer different tokens at ${several(flips, 'position')}.`] : []), ...(run.config.kind !== null && !run.drawnAccepted[t] ? ['The draw of this step is not accepted.'] : [])],
     change: [lost(run, t) ? 'Other commits before it.' : 'Its commits, its pins, and what the model answers to them.'],
     jumps: [{text: `step ${t}`, go: {step: t}}, ...taken.slice(0, 3).map(i => ({text: `position ${i}, committed here`, go: {step: t, position: i}})), ...(lost(run, t) ? loss(run) : [])],
   };
+}
+
+// A line of the slope chart: a position in the order of commits of two runs.
+export function order(a, b, i, line) {
+  if (!line) return null;
+  const side = (run, name, place) => { const t = run.commitStep[i]; return {name: `${name}, at step ${t}`, text: `${place + 1}.`, tone: name === 'A' ? 'p' : 'q'}; };
+  const said = (run, name) => { const t = run.commitStep[i]; return `${name} commits ${token(run, run.drawn(t, i), 20)}: Mar ${number(run.at('confidence_mar', t, i))}, Mf ${number(run.at('confidence_mf', t, i))}.`; };
+  return {
+    what: `Position ${i} in the order of commits`, value: [side(a, 'A', line.from), side(b, 'B', line.to)],
+    why: [said(a, 'A'), said(b, 'B'), line.from === line.to ? 'Both take it at the same place.' : `B takes it ${several(Math.abs(line.to - line.from), 'place')} ${line.to < line.from ? 'earlier' : 'later'}.`],
+    change: ['What the runs were asked for differently; the noise where the seeds differ.'],
+    jumps: [{text: `step ${a.commitStep[i]} in A`, go: {step: a.commitStep[i], position: i, side: 'a'}}, {text: `step ${b.commitStep[i]} in B`, go: {step: b.commitStep[i], position: i, side: 'b'}}],
+  };
+}
+
+// The trellis with its weights: what each number is summed from.
+export function fed({edges, weight}, i, e) {
+  const [, , tokens, count] = edges[e];
+  return `${count === 1 ? `p(“${tokens}”)` : `the sum of p over ${count} tokens (${tokens})`} = ${number(weight[i][e])}`;
+}
+export function arithmetic(run, {forward, backward, posterior, edges, weight}, b, q) {
+  const z = backward[0][run.head.start], sum = (terms, ends, total) => terms.length ? `${terms.join(' + ')} = ${number(total)}` : ends ? '1' : '0';
+  const into = edges.flatMap(([from, to], e) => b && to === q && weight[b - 1][e] * forward[b - 1][from] > 0 ? [`α(${named(run, from)}) ${number(forward[b - 1][from])} × ${number(weight[b - 1][e])}`] : []);
+  const out = edges.flatMap(([from, to], e) => b < run.length && from === q && weight[b][e] * backward[b + 1][to] > 0 ? [`${number(weight[b][e])} × β(${named(run, to)}) ${number(backward[b + 1][to])}`] : []);
+  return {alpha: `α = ${sum(into, b === 0 && q === run.head.start, forward[b][q])}`, beta: `β = ${sum(out, b === run.length && run.accepting[q], backward[b][q])}`,
+    gamma: z > 0 ? `γ = α × β ÷ Z = ${number(forward[b][q])} × ${number(backward[b][q])} ÷ ${number(z)} = ${number(posterior[b][q])}` : ''};
+}
+export function messages(run, answer, b, q) {
+  const {alpha, beta, gamma} = arithmetic(run, answer, b, q), at = name => number(answer[name][b][q]);
+  return {what: `State ${named(run, q)} at boundary ${b}`, value: [{name: 'γ', text: gamma ? at('posterior') : '–', tone: 'q'}, {name: 'α', text: at('forward')}, {name: 'β', text: at('backward')}], why: [alpha, beta, gamma || 'Z is 0, so that there is no posterior.'],
+    change: ['The mean field at the positions that α and β sum over, or another constraint.'], jumps: [{text: `position ${Math.min(b, run.length - 1)}`, go: {position: Math.min(b, run.length - 1)}}, {text: `state ${named(run, q)} in the automaton`, go: {position: Math.min(b, run.length - 1), state: q}}]};
+}
+export function arrow(run, answer, i, e) {
+  const [a, b] = answer.edges[e];
+  return {what: `Arrow from state ${named(run, a)} to state ${named(run, b)} at position ${i}`, value: [{name: 'weight', text: number(answer.weight[i][e])}], why: [`It is ${fed(answer, i, e)}.`],
+    change: [`The mean field at position ${i}, or the tokens that the edge reads.`], jumps: [{text: `position ${i}`, go: {position: i}}]};
 }
 
 // One place of two runs.

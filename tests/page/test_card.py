@@ -120,6 +120,57 @@ def test_a_cell_of_the_trellis_is_told_to_pointer_and_keyboard_alike(call: Debug
     assert said(card) == by_key
 
 
+def test_two_runs_explain_where_they_differ_and_the_order_of_their_commits(debugger: Debugger) -> None:
+    page, card = (
+        debugger.open("#a=example:mf-mar&b=example:mf-mar-beside&step=3&pos=6").page,
+        debugger.page.locator(PASSING),
+    )
+    debugger.wait("compare", "example:mf-mar-beside")
+    debugger.wait("position", "6")
+    expect(page.locator(".ds-compare .ds-table").first).to_be_visible()
+    debugger.blur()
+    debugger.press("Tab")
+    maps = page.locator(".ds-compare .ds-plot")
+    maps.first.focus()
+    expect(card).to_contain_text("Step 3, position 6 in both runs")
+    expect(card).to_contain_text(re.compile(r"A: Mar 0\.986, Mf 0\.985"))
+    maps.last.focus()
+    expect(card).to_contain_text("Position 6 in the order of commits")
+    by_key = said(card)
+    run = examples.load("example:mf-mar")
+    assert run
+    order = sorted((step, i) for step, record in enumerate(run.steps) for i in record.committed.nonzero()[0].tolist())
+    place = next(k for k, (_, i) in enumerate(order) if i == 6)
+    debugger.blur()
+    size = maps.last.bounding_box() or {}
+    row = max(2, min(16, 300 / len(order)))
+    x = min(150, size["width"] * 0.32) + 1
+    maps.last.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    size = maps.last.bounding_box() or {}
+    page.mouse.move(size["x"] + x, size["y"] + 20 + (place + 0.5) * row)
+    assert said(card) == by_key
+    assert not debugger.errors
+
+
+def test_the_trellis_with_its_weights_shows_the_same_sums_in_its_cards(debugger: Debugger) -> None:
+    page, card = debugger.open("#a=example:two-dots&step=0&pos=0").page, debugger.page.locator(PASSING)
+    debugger.wait("run", "example:two-dots")
+    node = page.locator(".ds-weights [role=button][aria-label='boundary 1, state 2']")
+    expect(node).to_be_visible()
+    node.hover()
+    pointed = said(card)
+    assert pointed.startswith("State 2 at boundary 1 | γ ")
+    assert "γ = α × β ÷ Z" in pointed
+    page.mouse.move(2, 2)
+    expect(card).to_be_hidden()
+    debugger.press("Tab")
+    node.focus()
+    assert said(card) == pointed
+    node.click()
+    assert (page.locator(".ds-weights [role=status]").text_content() or "").split(": ", 1)[1].rstrip(".") in pointed
+
+
 def test_who_passes_by_is_told_nothing_and_who_rests_after_200_ms(call: Debugger) -> None:
     page, card = call.page, call.page.locator(PASSING)
     x, y = middle(page, ".ds-token[data-i='0']")

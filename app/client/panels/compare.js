@@ -11,14 +11,14 @@ const NAMES = {accepted: 'accepted', steps: 'steps', model_calls: 'model calls',
 export function create(go, card, server, act) {
   const changed = el('p', {class: 'ds-changed'}), why = el('div', {class: 'ds-why'}), table = el('table', {class: 'ds-table'}), texts = el('div', {class: 'ds-diff'});
   const map = el('canvas', {class: 'ds-layer'}), pointer = el('i', {class: 'ds-row-mark'}), slope = el('canvas', {class: 'ds-layer'}), tau = el('p', {class: 'ds-note'});
-  const mapPlot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Where the two runs differ, by step and position; arrow keys move in it'}, map, pointer), slopePlot = el('div', {class: 'ds-plot', role: 'img', 'aria-label': 'Order of commits in both runs'}, slope);
+  const mapPlot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'map', 'aria-label': 'Where the two runs differ, by step and position; arrow keys move in it'}, map, pointer), slopePlot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'chart', 'aria-label': 'Order of commits in both runs; arrow keys go from line to line'}, slope);
   const align = el('select', {class: 'ds-select', 'aria-label': 'How the two runs are aligned', onchange: () => go({align: align.value})}, ...Object.entries(ALIGNMENTS).map(([value, text]) => el('option', {value, text})));
   const jump = (text, title, name) => el('button', {type: 'button', class: 'ds-icon', text, title, 'aria-label': title, onclick: () => act(name)});
   const beside = el('span', {class: 'ds-note'}), again = seeds.create(server);
   const element = el('div', {class: 'ds-compare'}, el('div', {class: 'ds-align'}, el('span', {class: 'ds-label', text: 'Aligned'}), align, jump('‹', 'Previous difference (⇧ v)', 'differenceBack'), jump('›', 'Next difference (v)', 'difference'), beside), changed, why, el('h4', {text: 'Differences'}), el('p', {class: 'ds-legend'}, el('span', {class: 'ds-key-a', text: '◤ only A commits'}), el('span', {class: 'ds-key-b', text: '◢ only B commits'}), el('span', {text: '≠ both commit, other tokens'})), mapPlot,
     el('h4', {text: 'Order of commits'}), tau, slopePlot, el('h4', {text: 'Outcome'}), table, texts, el('h4', {text: 'Other seeds'}), again.element);
   const known = new Map();
-  let x, rowH = 3, now = null, drawn = '';
+  let x, rowH = 3, now = null, drawn = '', lines = [];
 
   const find = event => {
     if (!now) return null;
@@ -29,6 +29,19 @@ export function create(go, card, server, act) {
   mapPlot.addEventListener('mousedown', event => event.preventDefault());
   const mark = ({step, position}) => ({key: `${step} ${position}`, step, position, box: () => boxIn(mapPlot, x.x(position), 2 + step * rowH, x.cell, rowH)});
   card.explain(mapPlot, {at: event => { const found = find(event); return found && mark(found); }, here: () => now && x && mark(now), tell: ({step, position}) => explain.difference(now.a, now.b, step, position), move: (dx, dy) => go({step: now.step + dy, position: now.position + dx})});
+
+  // The slopes: a pointer finds the line that it is nearest to, the arrows go through them in the order of A.
+  slopePlot.addEventListener('mousedown', event => event.preventDefault());
+  const slopeMark = line => line && {key: `${line.i}`, i: line.i, box: () => boxIn(slopePlot, line.x0, Math.min(line.y0, line.y1) - 4, line.x1 - line.x0, Math.abs(line.y1 - line.y0) + 8)};
+  const nearest = event => {
+    const at = place(event, slopePlot), away = ({x0, x1, y0, y1}) => Math.abs(y0 + (y1 - y0) * Math.min(1, Math.max(0, (at.x - x0) / (x1 - x0))) - at.y);
+    return lines.reduce((best, line) => away(line) < (best ? away(best) : 7) ? line : best, null);
+  };
+  card.explain(slopePlot, {at: event => slopeMark(nearest(event)), here: () => slopeMark(lines.find(({i}) => i === now?.position) ?? lines[0]), tell: ({i}) => explain.order(now.a, now.b, i, lines.find(line => line.i === i)),
+    move: (dx, dy) => { const at = lines.findIndex(({i}) => i === now.position), to = lines[Math.max(0, Math.min(lines.length - 1, at + dx + dy))]; if (to) go({position: to.i}); }});
+  slopePlot.addEventListener('click', event => { const line = nearest(event); if (line) go({position: line.i}); });
+  // A token of the final texts that differs.
+  card.explain(texts, {at: ({target}) => { const token = target.closest('ins'); return token && {key: token.dataset.i, i: +token.dataset.i, element: token, box: () => token.getBoundingClientRect()}; }, tell: ({i}) => now && explain.difference(now.a, now.b, Math.max(now.a.last, now.b.last), i)});
 
   async function ask(a, b) {
     const key = `${a.id} ${b.id} ${a.count} ${b.count}`;
@@ -60,7 +73,7 @@ export function create(go, card, server, act) {
       const id = run.at('committed', run.last, i) || !run.masked(run.last, i) ? run.drawn(run.last, i) : null;
       if (id === null || run.isSpecial(id)) continue;
       const shown = visible(run.text(id));
-      parts.push(set.has(i) ? el('ins', {text: shown, title: `position ${i}`}) : shown);
+      parts.push(set.has(i) ? el('ins', {text: shown, 'data-i': i}) : shown);
     }
     return parts.length ? parts : [visible(text)];
   }
@@ -116,10 +129,12 @@ export function create(go, card, server, act) {
     const c = prepare(slope, width, height), x0 = Math.min(150, width * 0.32), x1 = width - x0, y = k => 20 + (k + 0.5) * row;
     c.font = `11px ${colours.mono}`;
     c.textBaseline = 'middle';
+    lines = [];
     for (let i = 0; i < length; i++) {
       if (!left.place.has(i) || !right.place.has(i)) continue;
       const from = left.place.get(i), to = right.place.get(i), here = i === view.position;
       c.strokeStyle = here ? colours.ink : from === to ? alpha(colours.muted, 0.35) : to < from ? colours.q : colours.p;
+      lines.push({i, from, to, x0, x1, y0: y(from), y1: y(to)});
       c.lineWidth = here ? 2.5 : from === to ? 1 : 1.3;
       c.setLineDash(to > from ? [4, 3] : []);
       c.beginPath();
@@ -135,6 +150,7 @@ export function create(go, card, server, act) {
       c.textAlign = 'left';
       c.fillText(name(b), x1 + 6, y(to));
     }
+    lines.sort((one, other) => one.from - other.from);
     c.fillStyle = colours.muted;
     c.font = `11px ${colours.sans}`;
     c.textAlign = 'right';

@@ -1,10 +1,11 @@
 // Small multiples of what lies around a position: the tokens that either side likes best there, q filled, p hollow.
 
 import {el, probability, visible, cut} from '../draw.js';
+import * as explain from '../explain.js';
 
 const REACH = 2, TOKENS = 3;
 
-export function create(go, hover) {
+export function create(go, card, hover, offline) {
   const cells = Array.from({length: 2 * REACH + 1}, (_, k) => {
     const lines = Array.from({length: TOKENS}, () => {
       const name = el('span', {class: 'ds-name'}), q = el('i', {class: 'ds-bar-q'}), p = el('i', {class: 'ds-bar-p'});
@@ -14,7 +15,8 @@ export function create(go, hover) {
     return {button: el('button', {type: 'button', class: `ds-neighbour ${k === REACH ? 'here' : ''}`}, el('span', {class: 'ds-neighbour-head'}, place, token), ...lines.map(({row}) => row)), place, token, lines};
   });
   const element = el('div', {class: 'ds-neighbours', role: 'group', 'aria-label': 'Positions around it'}, ...cells.map(({button}) => button));
-  let at = 0;
+  let at = 0, shown = null;
+  card.explain(element, {at: event => { const i = positionOf(event), button = event.target.closest('button'); return i === null ? null : {key: `${i}`, i, element: button, box: () => button.getBoundingClientRect()}; }, tell: ({i}) => shown && i >= 0 && i < shown.run.length ? explain.position(shown.run, shown.step, i, {offline}) : null});
   const positionOf = event => { const k = cells.findIndex(({button}) => button.contains(event.target)); return k < 0 ? null : at + k - REACH; };
   element.addEventListener('click', event => { const i = positionOf(event); if (i !== null) go(event.shiftKey ? {beside: i} : {position: i}); });
   element.addEventListener('pointerover', event => { const position = positionOf(event); hover(position === null ? null : {position}); });
@@ -22,6 +24,7 @@ export function create(go, hover) {
 
   function update({run, step, detail}, i) {
     at = i;
+    shown = {run, step};
     element.hidden = run.length === 1;
     cells.forEach(({button, place, token, lines}, k) => {
       const j = i + k - REACH;

@@ -28,7 +28,7 @@ export function create(go, card, server, hover, settings, offline) {
   const body = el('div', {class: 'ds-rows', role: 'rowgroup'}), table = el('div', {role: 'table', 'aria-label': 'Probabilities of tokens'}, el('div', {role: 'rowgroup'}, head), body);
   const spark = el('canvas', {class: 'ds-spark', 'aria-hidden': 'true'}), needle = el('i', {class: 'ds-needle'}), plot = el('div', {class: 'ds-plot', role: 'img'}, spark, needle);
   const over = el('div', {class: 'ds-over'}, el('div', {class: 'ds-label', text: 'over the steps: Mar solid, Mf dashed, KL dotted, ▾ commit'}), plot);
-  const around = neighbours.create(go, hover), reasons = why.create(go, server);
+  const around = neighbours.create(go, card, hover, offline), reasons = why.create(go, server);
   const element = el('div', {class: 'ds-position-column'}, heading, facts, table, reasons.element, around.element, over);
   let drawn = '', of = null, last = null, position = 0;
 

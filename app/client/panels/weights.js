@@ -1,6 +1,7 @@
 // The trellis of a small run in full: every arrow with its weight, every state with its messages, and what they sum to.
 
 import {el, number} from '../draw.js';
+import * as explain from '../explain.js';
 
 const NS = 'http://www.w3.org/2000/svg', ROW = 78, TOP = 26, RADIUS = 17;
 const MODES = [['posterior', 'γ posterior', 'posterior'], ['forward', 'α forward', 'forward message: probability that free draws lead here'], ['backward', 'β backward', 'backward message: probability that free draws lead from here to acceptance'], ['both', 'α × β', 'both messages: their product is the probability of all accepted texts that pass here']];
@@ -13,10 +14,12 @@ function svg(tag, attributes, ...children) {
   return node;
 }
 
-export function create(go, server) {
+export function create(go, card, server) {
   const choose = el('span', {class: 'ds-modes', role: 'group', 'aria-label': 'What stands in the states'}), plot = el('div', {class: 'ds-weights-plot', tabindex: 0, role: 'group', 'aria-label': 'Trellis with weights'}), said = el('p', {class: 'ds-note', role: 'status'});
   const element = el('div', {}, choose, plot, said), known = new Map();
-  let mode = 'posterior', now = null, shown = null, drawn = '';
+  let mode = 'posterior', now = null, shown = null, drawn = '', marks = new Map();
+  const mark = node => node && marks.has(node) ? {key: JSON.stringify(marks.get(node)), ...marks.get(node), element: node, box: () => node.getBoundingClientRect()} : null;
+  card.explain(plot, {at: ({target}) => mark(target.closest('[role=button]')), tell: what => !shown || !marks.has(what.element) ? null : 'edge' in what ? explain.arrow(shown.run, shown.answer, what.position, what.edge) : explain.messages(shown.run, shown.answer, what.boundary, what.state)});
   choose.append(...MODES.map(([name, text, what]) => el('button', {type: 'button', class: 'ds-phase', 'data-mode': name, 'aria-pressed': String(name === mode), title: what, text, onclick: () => { mode = name; for (const b of choose.children) b.setAttribute('aria-pressed', String(b.dataset.mode === mode)); sweep.hidden = mode !== 'forward' && mode !== 'backward'; draw(); }})));
   const sweep = el('label', {class: 'ds-sweep', hidden: true}), range = el('input', {type: 'range', min: 0}), swept = el('output');
   sweep.append('Sweep', range, swept);
@@ -56,6 +59,7 @@ export function create(go, server) {
     const order = Array.from(run.order).filter(q => forward.some((_, b) => seen(b, q))), row = new Map(order.map((q, r) => [q, r]));
     const gap = Math.min(320, Math.max(length > 8 ? 84 : 98, (Math.max(element.clientWidth, 280) - 112) / length)), width = 112 + gap * length, height = TOP + ROW * order.length + 30;
     const x = b => 56 + gap * b, y = q => TOP + ROW * (row.get(q) + 0.5), side = (b, q) => live(b, q) ? 'live' : !dead ? '' : forward[b][q] > 0 ? 'ahead' : 'behind';
+    marks = new Map();
     const graph = svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': 'Trellis'}), labels = [];
     measureSweep(length);
     answer.edges.forEach(([from, to, tokens, count], e) => {
@@ -65,7 +69,7 @@ export function create(go, server) {
         const on = live(i, from) && live(i + 1, to), flow = on ? forward[i][from] * weight * backward[i + 1][to] / backward[0][run.head.start] : 0;
         const kind = on ? 'live' : !dead ? '' : forward[i][from] > 0 ? 'ahead' : 'behind', line = {d: `M${x(i) + RADIUS} ${y(from)}L${x(i + 1) - RADIUS - 5} ${y(to)}`};
         const arrow = svg('path', {...line, class: `ds-arrow ${kind}`, 'stroke-width': on ? (1 + 5 * flow).toFixed(2) : 1, 'marker-end': `url(#ds-head-${kind || 'off'})`});
-        graph.append(arrow, button(svg('path', {...line, class: 'ds-arrow-hit'}), `position ${i}, state ${name(from)} to ${name(to)}: ${tokens}, weight ${number(weight)}`, () => { go({position: i}); fed(i, e); }));
+        graph.append(arrow, button({edge: e, position: i}, svg('path', {...line, class: 'ds-arrow-hit'}), `position ${i}, state ${name(from)} to ${name(to)}: ${tokens}, weight ${number(weight)}`, () => { go({position: i}); fed(i, e); }));
         labels.push(...weightLabel({x0: x(i) + RADIUS, x1: x(i + 1) - RADIUS - 5, y0: y(from), y1: y(to), steep: Math.abs(row.get(from) - row.get(to)) > 1, words: gap < 130 ? '' : `${count === 1 ? `“${tokens}”` : tokens} `, weight, on: kind !== ''}));
       }
     });
@@ -75,7 +79,7 @@ export function create(go, server) {
       graph.append(svg('text', {x: x(b), y: 14, class: 'ds-axis', 'text-anchor': 'middle'}, gap < 90 ? `${b}` : `boundary ${b}`));
       for (const q of order.filter(q => seen(b, q))) {
         const node = svg('g', {class: `ds-state ${side(b, q)}`}, svg('circle', {cx: x(b), cy: y(q), r: RADIUS, style: `--gamma: ${posterior[b][q]}`}), ...run.accepting[q] ? [svg('circle', {cx: x(b), cy: y(q), r: RADIUS - 3.5, class: 'inner'})] : [], svg('text', {x: x(b), y: y(q) + 4.5, 'text-anchor': 'middle'}, name(q)), svg('text', {x: x(b), y: y(q) + RADIUS + 13, class: `ds-message-value ${mode}`, 'text-anchor': 'middle'}, value(b, q)));
-        graph.append(button(node, `boundary ${b}, state ${name(q)}`, () => summed(b, q)));
+        graph.append(button({boundary: b, state: q}, node, `boundary ${b}, state ${name(q)}`, () => summed(b, q)));
       }
       const sum = order.reduce((total, q) => total + forward[b][q] * backward[b][q], 0);
       graph.append(svg('text', {x: x(b), y: height - 8, class: 'ds-sum', 'text-anchor': 'middle', 'data-sum': sum}, `${gap < 90 ? 'Σ' : 'Σ αβ ='} ${number(sum)}`));
@@ -88,7 +92,8 @@ export function create(go, server) {
     else fed(0, answer.edges.findIndex(([from], e) => from === run.head.start && answer.weight[0][e] > 0));
   }
 
-  function button(node, label, act) {
+  function button(what, node, label, act) {
+    marks.set(node, what);
     for (const [key, to] of Object.entries({tabindex: 0, role: 'button', 'aria-label': label})) node.setAttribute(key, to);
     node.addEventListener('click', act);
     node.addEventListener('keydown', event => { if (event.key === 'Enter') { event.preventDefault(); event.stopPropagation(); act(); } });
@@ -139,18 +144,13 @@ export function create(go, server) {
 
   // What an arrow's weight is summed from.
   function fed(i, e) {
-    const {answer} = shown, [from, to, tokens, count] = answer.edges[e], weight = answer.weight[i][e];
-    said.textContent = `Arrow ${name(from)} → ${name(to)} at position ${i}: ${count === 1 ? `p(“${tokens}”)` : `the sum of p over ${count} tokens (${tokens})`} = ${number(weight)}. Choose another arrow or a state to see its own.`;
+    const [from, to] = shown.answer.edges[e];
+    said.textContent = `Arrow ${name(from)} → ${name(to)} at position ${i}: ${explain.fed(shown.answer, i, e)}. Choose another arrow or a state to see its own.`;
   }
 
   // The arithmetic behind a state's number.
   function summed(b, q) {
-    const {run, answer} = shown, {forward, backward, posterior, edges, weight} = answer, z = backward[0][run.head.start];
-    const into = edges.flatMap(([from, to], e) => b && to === q && weight[b - 1][e] * forward[b - 1][from] > 0 ? [`α(${name(from)}) ${number(forward[b - 1][from])} × ${number(weight[b - 1][e])}`] : []);
-    const out = edges.flatMap(([from, to], e) => b < run.length && from === q && weight[b][e] * backward[b + 1][to] > 0 ? [`${number(weight[b][e])} × β(${name(to)}) ${number(backward[b + 1][to])}`] : []);
-    const sum = (terms, ends, total) => terms.length ? `${terms.join(' + ')} = ${number(total)}` : ends ? '1' : '0';
-    const alpha = `α = ${sum(into, b === 0 && q === run.head.start, forward[b][q])}`, beta = `β = ${sum(out, b === run.length && run.accepting[q], backward[b][q])}`;
-    const gamma = z > 0 ? `γ = α × β ÷ Z = ${number(forward[b][q])} × ${number(backward[b][q])} ÷ ${number(z)} = ${number(posterior[b][q])}` : '';
+    const {alpha, beta, gamma} = explain.arithmetic(shown.run, shown.answer, b, q);
     said.textContent = `State ${name(q)} at boundary ${b}: ${{forward: [alpha], backward: [beta], both: [alpha, beta], posterior: [gamma]}[mode].filter(Boolean).join('; ') || 'Z is 0, so that there is no posterior'}.`;
   }
 
