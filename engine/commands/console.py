@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from engine.errors import Finding
     from engine.trace import Trace
 
+SHOWN_SIDES = 2
+"""Further places of an error, as the other side of a conflict, that are shown with their lines."""
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 console = Console()
 errors = Console(stderr=True)
@@ -53,13 +55,17 @@ def print_finding(finding: Finding, *, whole: bool) -> None:
     console.print(line, highlight=False, soft_wrap=True)
     if not whole:
         return
-    if finding.where is not None and finding.severity != "info":
-        console.print(escape(finding.where.frame()), highlight=False, soft_wrap=True)
+    if finding.severity != "info":
+        sides = finding.related[:SHOWN_SIDES] if finding.severity == "error" else ()
+        for place in filter(None, (finding.where, *sides)):
+            console.print(escape(place.frame()), highlight=False, soft_wrap=True)
     for advice in finding.fixes:
         console.print(f"  {escape(advice)}", highlight=False, soft_wrap=True)
     for remedy in finding.remedies:
         changes = ", ".join(f"{name} = {value!r}" for name, value in remedy.changes.items())
         console.print(f"  [green]mends it:[/] {escape(remedy.label)}  [dim]{escape(changes)}[/]", soft_wrap=True)
+    if finding.untried:
+        console.print(f"  [dim]Changes not tried, as that takes too long: {finding.untried}.[/]", soft_wrap=True)
 
 
 def token(trace: Trace, token_id: int) -> str:

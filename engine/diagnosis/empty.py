@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engine import automaton, effort
 from engine.diagnosis import schema
-from engine.diagnosis.subject import finding_at, named, place_of
+from engine.diagnosis.subject import finding_at, named, place_of, quoted
 from engine.errors import Finding, SizeError
 from engine.pattern import (
     ANY,
@@ -291,7 +291,9 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
         return []
     spans = [(place["start"], place["stop"]) for place in finding.evidence.get("conflict", ())]
     removable = [(a, b) for a, b in spans if source[a:b].startswith(_REMOVABLE)]
-    removed = [(f"Remove {source[a:b]!r}", {"source": source[:a] + source[b:]}) for a, b in removable]
+    removed = [(f"Remove {quoted(source[a:b])}", {"source": source[:a] + source[b:]}) for a, b in removable]
     atomic = [(a, b) for a, b in spans if source[:a].endswith("(?>")]
-    opened = [(f"Let {source[a:b]!r} give back", {"source": f"{source[: a - 3]}(?:{source[a:]}"}) for a, b in atomic]
+    opened = [
+        (f"Let {quoted(source[a:b])} give back", {"source": f"{source[: a - 3]}(?:{source[a:]}"}) for a, b in atomic
+    ]
     return [*removed, *opened]

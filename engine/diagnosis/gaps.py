@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import effort
 from engine.diagnosis import schema, strings
-from engine.diagnosis.subject import finding_at, named, places_of
+from engine.diagnosis.subject import finding_at, named, places_of, quoted
 from engine.errors import Finding, Place
 
 if TYPE_CHECKING:
@@ -214,14 +214,14 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
         text = source[place.start : place.stop]
         before, behind = source[: place.start], source[place.stop :]
         return [
-            (f"Make {text!r} optional", {"source": f"{before}{text}?{behind}"}),
-            (f"Remove {text!r}", {"source": before + behind}),
+            (f"Make {quoted(text)} optional", {"source": f"{before}{text}?{behind}"}),
+            (f"Remove {quoted(text)}", {"source": before + behind}),
         ]
     if config.kind == "choices" and isinstance(source, tuple) and len(source) > 1:
         ends = np.cumsum([len(choice) + 1 for choice in source])  # in the source they stand one a line
         number = int(np.searchsorted(ends, place.start, side="right"))
         kept = (*source[:number], *source[number + 1 :])
-        return [(f"Remove the choice {source[number]!r}", {"source": kept})]
+        return [(f"Remove the choice {quoted(source[number])}", {"source": kept})]
     return []
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine import effort
-from engine.diagnosis.subject import finding_at, places_of
+from engine.diagnosis.subject import finding_at, places_of, quoted
 from engine.errors import Finding
 
 if TYPE_CHECKING:
@@ -65,9 +65,11 @@ def remedies(finding: Finding, config: Config) -> list[tuple[str, dict[str, Any]
     """Return the change that leaves the spelling out of a regex or a choice, untried."""
     spelling, source = str(finding.evidence["spelling"]), config.source
     if config.kind == "choices" and isinstance(source, tuple):
-        return [(f"Take {spelling!r} out of the choices", {"source": tuple(c.replace(spelling, "") for c in source)})]
+        return [
+            (f"Take {quoted(spelling)} out of the choices", {"source": tuple(c.replace(spelling, "") for c in source)})
+        ]
     if config.kind != "regex" or not isinstance(source, str) or finding.where is None:
         return []
     places = (finding.where, *finding.related)
     start, stop = min(p.start for p in places), max(p.stop for p in places)
-    return [(f"Leave out {source[start:stop]!r}", {"source": source[:start] + source[stop:]})]
+    return [(f"Leave out {quoted(source[start:stop])}", {"source": source[:start] + source[stop:]})]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engine.constraints import tools
 from engine.constraints.json_schema import document, edits, references
 from engine.diagnosis import schema
+from engine.diagnosis.subject import quoted
 
 if TYPE_CHECKING:
     from engine.errors import Finding
@@ -62,10 +63,10 @@ def _closed(source: str, at: int) -> list[tuple[str, str]]:
         # Behind an alternative or at the end: the places where a forgotten bracket mostly stood.
         spots = r"[\w\])}?*+](?=[:/,;\-. ]|$)" if character == "(" else "$"
         ends = [m.end() for m in re.finditer(spots, source) if m.end() > at]
-        found = [(f"Close it behind {source[at:end]!r}", source[:end] + closer + source[end:]) for end in ends]
+        found = [(f"Close it behind {quoted(source[at:end])}", source[:end] + closer + source[end:]) for end in ends]
     if character:
-        found.append((f"Write {character!r} as itself, as \\{character}", f"{source[:at]}\\{source[at:]}"))
-        found.append((f"Remove {character!r}", source[:at] + source[at + 1 :]))
+        found.append((f"Write {quoted(character)} as itself, as \\{character}", f"{source[:at]}\\{source[at:]}"))
+        found.append((f"Remove {quoted(character)}", source[:at] + source[at + 1 :]))
     return found
 
 
@@ -118,7 +119,7 @@ def _referred(source: str) -> list[tuple[str, str]]:
     group = _group(source, found[1] or int(found[2])) if found else None
     if found is None or group is None:
         return []
-    label = f"Write the group again in the place of {found[0]!r}; the two may then differ"
+    label = f"Write the group again in the place of {quoted(found[0])}; the two may then differ"
     return [(label, f"{source[: found.start()]}(?:{group}){source[found.end() :]}")]
 
 

@@ -105,7 +105,12 @@ def named(place: Place | None) -> str:
     text = place.source[place.start : place.stop]
     if not text:
         return "what the source leaves unsaid"
-    return repr(text if len(text) <= 40 else f"{text[:30]}…{text[-8:]}")
+    return quoted(text if len(text) <= 40 else f"{text[:30]}…{text[-8:]}")
+
+
+def quoted(text: str) -> str:
+    """Put a text of the source in quotes as it was written; a backslash in it stays one."""
+    return f"'{text}'" if text.isprintable() else repr(text)
 
 
 def listed(places: Iterable[Place]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import constraints, token_automaton
 from engine.diagnosis import beliefs, schema, strings
+from engine.diagnosis.subject import quoted
 from engine.errors import InputError, Remedy
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def allowing(run: Run, step: int, places: tuple[Place, ...], token_id: int) -> t
     after = _log_partition(run, step, changed)
     if after is None or after < float(record.log_partition) + GAIN:
         return ()
-    return (Remedy(f"Allow {text!r} beside {part!r}", {"source": wider}),)
+    return (Remedy(f"Allow {text!r} beside {quoted(part)}", {"source": wider}),)
 
 
 def _log_partition(run: Run, step: int, config: Config) -> float | None:
@@ -89,7 +90,7 @@ def _left_out(config: Config, place: Place) -> list[tuple[str, str]]:
     if config.kind != "regex":
         return []
     part, before, behind = source[place.start : place.stop], source[: place.start], source[place.stop :]
-    label = f"Leave out {part!r}"
+    label = f"Leave out {quoted(part)}"
     if before.endswith("|"):
         return [(label, before[:-1] + behind)]
     return [(label, before + behind[1:])] if behind.startswith("|") else []
