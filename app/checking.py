@@ -31,6 +31,8 @@ LOOKED_AT = ("kind", "source", "model", "length", "steps", "block_length", "pins
 """Fields that a check depends on."""
 LONGEST_TEXT = 10_000
 """Characters of a text that is held against a constraint."""
+FRAME = 30
+"""Characters of a line that fit beside the editor."""
 LONGEST_SOURCE = 1 << 20
 EXAMPLES = 3
 SHOWN_SIDES = 2
@@ -171,8 +173,11 @@ def _plain(finding: Finding) -> Answer:
     """Return a finding as the page shows it, with the lines of its place, and of an error those of the other sides."""
     plain: Answer = payload.plain(finding.plain())
     others = finding.related[:SHOWN_SIDES] if finding.severity == "error" else ()
-    frames = [{**place.plain(), "frame": place.frame()} for place in others]
-    return {**plain, "frame": finding.where.frame() if finding.where else None, "frames": frames}
+    frames = [{**place.plain(), "frame": place.frame(FRAME)} for place in others]
+    where = finding.where
+    if where and where.stop - where.start == len(where.source) > FRAME:
+        where = None  # of the whole source there is nothing to point at
+    return {**plain, "frame": where.frame(FRAME) if where else None, "frames": frames}
 
 
 def applied(values: tuple[Any, ...], changes: object) -> tuple[Any, ...]:

@@ -41,7 +41,7 @@ class Place:
         return place if self.pointer is None else {**place, "pointer": self.pointer}
 
     def frame(self, width: int = 76) -> str:
-        """Return the faulty line with carets under the span, cut to `width` characters around it."""
+        """Return the faulty line with carets under the span, cut to `width` characters around it, `…` for the rest."""
         line_start = self.source.rfind("\n", 0, self.start) + 1
         line_stop = self.source.find("\n", self.start)
         text = self.source[line_start : line_stop if line_stop >= 0 else len(self.source)]
@@ -51,6 +51,10 @@ class Place:
         cut = max(0, left - width // 2)
         carets = max(1, min(self.stop, line_start + len(text)) - self.start)
         shown = text[cut : cut + width]
+        if cut:
+            shown = f"…{shown[1:]}"
+        if cut + width < len(text):
+            shown = f"{shown[:-1]}…"
         carets = max(1, min(carets, len(shown) - (left - cut)))
         return f"  {shown}\n  {' ' * (left - cut)}{'^' * carets}"
 

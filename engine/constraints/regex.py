@@ -116,8 +116,9 @@ def _dialect_finding(source: str, message: str) -> Finding:
 
 def _refuse_syntax(source: str, error: re.error) -> NoReturn:
     start = min(error.pos or 0, len(source))
-    place = Place(source, start, start + 1)
-    found = f"{source[start]!r}" if start < len(source) else "the end"
+    place = Place(source, start, min(start + 1, len(source)))
+    character = source[start : start + 1]
+    found = (f"'{character}'" if character.isprintable() else repr(character)) if character else "the end"
     remedy = next(
         (text for word, text in _EXPECTED.items() if error.msg.startswith(word)),
         "Correct it there; the syntax is that of Python's re.",
