@@ -41,6 +41,10 @@ def test_what_a_state_wants_are_its_tokens_that_can_be_completed() -> None:
     wants = {state: words for state, _, words in said["states"]["rows"]}
     # At the last position: a digit or a dot behind digits, a digit behind a dot.
     assert wants == {1: ". 0–9", 3: "0–9"}
+    # Where nothing may follow a dot can not begin: its state is no accepting one.
+    alone = synthetic.trace((vocabulary, automaton), 1, 1)
+    said = reasons.plain(alone.header, 10, tokens.of_step(alone, 0, 0, 10))
+    assert [(state, words) for state, _, words in said["states"]["rows"]] == [(0, "0–9")]
 
 
 def test_a_large_automaton_lists_some_names_where_they_come_from_and_says_how_many_there_are() -> None:

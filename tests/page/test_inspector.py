@@ -361,6 +361,9 @@ def test_on_a_phone_the_second_position_stands_below_the_first(browser: Browser,
     why(narrow.page, "accepted", 1)
     one, two = (column(narrow.page, k).bounding_box() or {} for k in (0, 1))
     assert two["y"] >= one["y"] + one["height"]
+    above, panel = (narrow.page.locator(css).bounding_box() or {} for css in (".ds-automaton", ".ds-position"))
+    assert panel["y"] >= above["y"] + above["height"], "the details stand below the pictures"
+    assert panel["width"] > 300
     assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert not narrow.errors, narrow.errors
     context.close()
