@@ -270,15 +270,22 @@ def _schedule(trace: Trace, step: int, header: Header, canvas: np.ndarray) -> tu
     """Return the plan of the steps from `step` on.
 
     The plan is the one made when the set of masked positions last changed other than by a step: at the start, or at a
-    fork that pinned or un-committed.
+    fork that pinned or un-committed. A parallel rule passes over steps of it, which no record has.
     """
     planned_at, planned_for = 0, initial_canvas(trace.header) if not trace.steps else trace.steps[0].canvas
     for branch in header.branches:
         if branch.step <= step and any(edit.kind in ("pin", "uncommit") for edit in branch.edits):
             planned_at = branch.step
             planned_for = canvas if branch.step == step else canvas_before(trace, branch.step)
-    plan = decode.schedule(header.config, planned_for, header.vocabulary.mask_id, planned_at)
-    return plan[step - planned_at :]
+    mask_id = header.vocabulary.mask_id
+    plan = decode.schedule(header.config, planned_for, mask_id, planned_at)
+    skipped = trace.header.config.parallel and header.config.parallel
+    for number in range(planned_at, step):
+        if skipped:
+            masked = canvas_before(trace, number) == mask_id
+            plan = plan[sum(not masked[:stop].any() for stop, _ in plan) :]  # stops ascend
+        plan = plan[1:]
+    return plan
 
 
 def _require(holds: bool, problem: str, remedy: str) -> None:

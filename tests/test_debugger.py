@@ -86,16 +86,17 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(sampler: str) -> No
         debugger.resume(whole)
 
 
-def test_the_schedule_survives_a_step_that_draws_the_mask() -> None:
+@pytest.mark.parametrize("changes", [{"steps": 5}, {"steps": 16, "block_length": 2, "remasking": "threshold"}])
+def test_the_schedule_survives_a_step_that_draws_the_mask(changes: dict) -> None:
     # Without a constraint a model may draw its own mask, which leaves more masked than the plan says.
     automaton = token_automaton.everything(LETTERS)
     for seed in range(20):
-        parent = record(Fake(LETTERS, seed), automaton, sampler="independent", steps=5, block_length=8)
+        parent = record(Fake(LETTERS, seed), automaton, sampler="independent", **changes)
         if any((s.committed & (s.drawn == LETTERS.mask_id)).any() for s in parent.steps[:4]):
             break
     else:
         pytest.fail("no seed is the case that is meant")
-    for step in range(5):
+    for step in range(len(parent.steps)):
         assert_same(child(parent, step, model=Fake(LETTERS, seed)), parent)
 
 
