@@ -177,7 +177,10 @@ def law_of(step: Step, name: str, scored: Inference, drawn: np.ndarray, best_two
     ends = _late_ids(step)
     if ends:
         at_ends = sum(chain.probabilities(scored.potential, np.full_like(drawn, v), log_lift) for v in ends)
-        p = np.where(np.isin(drawn, ends), 0.0, np.minimum(p / np.maximum(1 - at_ends, p), 1.0))
+        others = np.maximum(1 - at_ends, p)
+        # Where the ends have all that float64 can tell, the rest is 0 and so is each of it.
+        shares = np.divide(p, others, out=np.zeros_like(p), where=others > 0)
+        p = np.where(np.isin(drawn, ends), 0.0, np.minimum(shares, 1.0))
     return remasking.Law(p, best_two, of.entropy)
 
 

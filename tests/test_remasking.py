@@ -422,6 +422,19 @@ def test_confidence_eos_eot_inf_commits_both_last_or_as_upstreams_code_does(temp
     assert {3, 4} <= seen
 
 
+@pytest.mark.parametrize("remasking", ["low_confidence", "threshold", "factor"])
+def test_a_run_ends_where_the_model_believes_in_nothing_but_ends(remasking) -> None:
+    letters = characters("01")
+    automaton = token_automaton.compile(read("regex", "[01]+"), letters)
+    config = dataclasses.replace(
+        FREE, length=4, steps=8, block_length=2, remasking=remasking, confidence="mf", confidence_eos_eot_inf=True
+    )
+    for seed in range(9):
+        records = run(config, Fake(letters, seed, scale=3000.0), automaton)
+        assert not any(np.isnan(r.confidence_mf).any() or np.isnan(r.confidence_mar).any() for r in records)
+        assert (records[-1].canvas_after != letters.mask_id).all()
+
+
 # Settings.
 
 
