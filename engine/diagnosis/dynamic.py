@@ -223,17 +223,18 @@ def _belief(run: Run) -> list[Finding]:
     evidence = {
         "log_partition": log_partition,
         "log10": log_partition / np.log(10),
-        "parts": [{**part, "places": [p.plain() for p in part["places"]]} for part in parts],
+        "parts": [
+            {**part, "name": _at(part["places"]), "places": [p.plain() for p in part["places"]]} for part in parts
+        ],
     }
     if not parts or log_partition > -0.01:
         message = "The model's own belief keeps the constraint: hardly anything of it is lost at the start."
         return [Finding("belief", "info", None, message, focus=Focus(step=0), evidence=evidence)]
     worst = parts[0]
     place: Place | None = worst["places"][0] if worst["places"] else None
-    at = listed(worst["places"]) if place else "the end of the text"
     message = (
         f"At the start the model gives this constraint {_share(log_partition)} of its belief; {worst['share']:.0%} of "
-        f"the loss, {worst['nats']:.2f} nats, is at {at}"
+        f"the loss, {worst['nats']:.2f} nats, is at {_at(worst['places'])}"
     )
     if worst["wanted_probability"] >= FAINT:
         chance = _share(np.log(worst["wanted_probability"]))
@@ -250,6 +251,10 @@ def _belief(run: Run) -> list[Finding]:
             remedies=widening.allowing(run, 0, run.places([worst["state"]]), worst["token_id"]),
         )
     ]
+
+
+def _at(places: tuple[Place, ...]) -> str:
+    return listed(places) if places else "the end of the text"
 
 
 def _branches(run: Run) -> list[Finding]:
@@ -280,6 +285,7 @@ def _branches(run: Run) -> list[Finding]:
     )
     ranking = [
         {
+            "name": named(life.branch.place),
             "place": life.branch.place.plain(),
             "probability": life.probability,
             "died": life.died,

@@ -119,11 +119,13 @@ def set_length(config: Config, length: int) -> dict[str, Any]:
 def findings(subject: Subject) -> list[Finding]:
     """Compare the canvas with the lengths that are accepted, for which the shortest text is the witness."""
     length, automaton = subject.config.length, subject.automaton
+    effort.spend(1e-3 * length * automaton.edges.target.size)
+    accepted = automaton.accepted_lengths(length)
+    if accepted[length] and (accepted[:length].any() or not subject.vocabulary.eos_ids):
+        return []
     effort.spend(1e-3 * (length + LOOKED_BEYOND + 1_000) * automaton.edges.target.size)
     witness = shortest(automaton, subject.vocabulary)
     accepted = automaton.accepted_lengths(max(length + LOOKED_BEYOND, len(witness)))
-    if accepted[length] and (accepted[:length].any() or not subject.vocabulary.eos_ids):
-        return []
     divided = parts(subject, witness)
     evidence = _evidence(subject, accepted, witness, divided)
     largest = max(divided, key=lambda part: len(part.token_ids), default=Part(None, ()))

@@ -361,6 +361,13 @@ def test_the_fronts_of_a_lost_run_are_shown_and_its_findings_lead_to_the_step(de
     expect(lost).to_contain_text("From step 2 on nothing accepted is possible")
     lost.get_by_role("button", name="show me").click()
     debugger.wait("step", "2")
+    changes = lost.locator(".ds-changed li")
+    expect(lost).to_contain_text(re.compile(r"Nearest accepted answer, [0-9]+ positions? changed"))
+    expect(changes.first).to_contain_text("→")
+    together = lost.locator(".ds-inline .ds-link-button").filter(has_text=re.compile(" at [0-9]+$"))
+    place = str(together.first.inner_text()).rpartition(" ")[2]
+    together.first.click()
+    debugger.wait("position", place)
     lost.get_by_role("button", name=re.compile("midpoint")).click()
     expect(page.locator(".ds-text")).to_have_count(2)
     expect(page.locator("#debugger [data-running=no]")).to_have_count(1)
@@ -492,6 +499,10 @@ def test_each_failure_of_the_gallery_that_ran_is_run_again_without_it_by_one_cli
     if not finding.is_visible():
         page.locator(".ds-diagnosis .ds-more > summary").click()
     expect(finding.locator("summary")).to_contain_text("evidence")
+    rows = finding.locator(".ds-share-row")  # the evidence, drawn
+    expect(rows.nth(1)).to_contain_text("%")
+    shares = rows.evaluate_all("rows => rows.map(row => parseFloat(row.querySelector('i').style.width))")
+    assert shares == sorted(shares, reverse=True) or code == "branch"
     said = finding.locator("p").first.inner_text()
     finding.locator(".ds-mend").first.click()
     expect(page.locator(".ds-text")).to_have_count(2)

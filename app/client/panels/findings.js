@@ -1,6 +1,7 @@
 // What the diagnosis of the shown run found: severity in word and sign, evidence, where to look, changes that were tried.
 
 import {el} from '../draw.js';
+import {drawn} from './evidence.js';
 
 const SIGNS = {error: '✕ error', warning: '▲ warning', info: 'i note'};
 
@@ -12,6 +13,7 @@ export function item(found, {go = null, apply}) {
   const node = el('li', {class: `ds-finding ${found.severity}`, 'data-code': found.code ?? ''}, el('p', {}, el('b', {text: SIGNS[found.severity] ?? found.severity}), ' ', el('span', {text: found.message})),
     ...[...frame, ...(found.frames ?? [])].flatMap(lines),
     ...(found.evidence?.accepted && found.evidence.length ? [lengthLine(found.evidence)] : []),
+    ...drawn(found, go),
     ...(found.fixes ?? []).map(text => el('p', {class: 'ds-remedy', text})),
     changes,
     ...(evidence.length ? [el('details', {}, el('summary', {text: `evidence · ${found.code}`}), el('pre', {tabindex: 0, text: evidence.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n').slice(0, 4000)}))] : []));
