@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, expect
 
 from app import sessions
 from engine import comparison
-from engine.diagnosis import beliefs, cells
+from engine.diagnosis import beliefs, cells, conflict
 from engine.trace import Trace
 from viz import graph, parts
 
@@ -301,3 +301,24 @@ def test_the_palette_finds_a_part_of_the_source_and_goes_to_where_it_is_written(
         else:
             expect(option).to_contain_text("writes it nowhere")
             debugger.press("Escape")
+
+
+@pytest.mark.parametrize("mode", ["forward", "backward"])
+def test_each_front_of_the_trellis_is_blue_where_it_reaches(debugger: Debugger, mode: str) -> None:
+    page = example(debugger, "no-such-hour", "step=3&pos=0").page
+    run = shown(debugger)
+    fronts = conflict.fronts(
+        conflict.canvas_of(run.header.automaton, run.steps[3].canvas, run.header.vocabulary.mask_id)
+    )
+    wanted = fronts[0] if mode == "forward" else fronts[1]
+    assert not (fronts[0] & fronts[1]).any(), "they never meet: nothing accepted is left"
+    canvas = page.locator(".ds-trellis canvas")
+    before = canvas.evaluate("c => c.toDataURL()")
+    page.get_by_label("What the trellis shows").select_option(mode)
+    page.wait_for_function("was => document.querySelector('.ds-trellis canvas').toDataURL() !== was", arg=before)
+    page.wait_for_timeout(600)
+    order = graph.order(graph.of_tokens(run.header)).tolist()
+    for boundary in range(wanted.shape[0]):
+        for row, state in enumerate(order):
+            red, _, blue, alpha = canvas.evaluate(PIXEL, [46 + 64 * boundary - 6, 4 + row * 15 + 11])
+            assert (blue > red + 60 and alpha > 60) == wanted[boundary, state], f"state {state} at boundary {boundary}"
