@@ -400,3 +400,31 @@ def test_a_panel_that_fills_the_page_is_left_by_escape_before_the_second_positio
     real.press("Escape")
     expect(frame).not_to_have_class(re.compile("large"))
     real.wait("second", "4")
+
+
+def test_ranks_count_the_tokens_that_the_constraint_forbids_under_p_alone(debugger: Debugger) -> None:
+    page = debugger.open("#a=example:little-belief&step=0&pos=0").page
+    debugger.wait("run", "example:little-belief")
+    run = shown(debugger)
+
+    def ranks(step: int, i: int) -> tuple[int, int] | None:
+        record = run.steps[step]
+        drawn, found = int(record.drawn[i]), []
+        for side, logs in ((1, record.top_log_posterior), (0, record.top_log_mean_field)):
+            ids, log = record.top_ids[i, side], logs[i, side]
+            here = log[ids == drawn]
+            if not here.size or here[0] == -np.inf:
+                return None
+            found.append(1 + int((log[ids >= 0] > here[0]).sum()))
+        better = record.top_log_mean_field[i, 0] > record.top_log_mean_field[i, 0][record.top_ids[i, 0] == drawn]
+        forbidden = np.isneginf(record.top_log_posterior[i, 0][better & (record.top_ids[i, 0] >= 0)]).any()
+        return (found[0], found[1]) if forbidden else None
+
+    step, i, wanted = next(
+        (t, int(i), found)
+        for t, record in enumerate(run.steps)
+        for i in np.flatnonzero(record.canvas == run.header.vocabulary.mask_id)
+        if (found := ranks(t, int(i)))
+    )
+    at(debugger, step=step, pos=i)
+    expect(column(page).locator(".ds-facts .rank dd")).to_have_text(f"{wanted[0]} · {wanted[1]}")
