@@ -366,6 +366,8 @@ def test_the_fronts_of_a_lost_run_are_shown_and_its_findings_lead_to_the_step(de
     expect(changes.first).to_contain_text("→")
     together = lost.locator(".ds-inline .ds-link-button").filter(has_text=re.compile(" at [0-9]+$"))
     place = str(together.first.inner_text()).rpartition(" ")[2]
+    expect(page.locator(f".ds-text[data-side=a] .ds-token.bracket[data-i='{place}']")).to_have_count(1)
+    expect(page.locator(".ds-text[data-side=a] .ds-token.bracket")).to_have_count(together.count())
     together.first.click()
     debugger.wait("position", place)
     lost.get_by_role("button", name=re.compile("midpoint")).click()

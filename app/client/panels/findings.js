@@ -59,6 +59,9 @@ export function create(go, trigger, server) {
     const answer = await server.get_findings({run: asked.id});
     ask.disabled = false;
     known.set(`${asked.id} ${asked.count}`, answer);
+    const lost = answer.findings?.find(found => found.evidence?.conflict)?.evidence.conflict;
+    asked.conflict = lost && new Set(lost.map(({position}) => position));   // in brackets on the canvas
+    go({redraw: true});
     if (run === asked) write();
   }
 

@@ -58,14 +58,14 @@ export function create(go, card, offline, point, hover) {
       const other = beside && beside.count && i < beside.length ? beside.text(beside.drawn(view.steps[s.name === 'a' ? 'b' : 'a'], i)) : null;
       const text = run.text(id), hidden = masked && !knowsTokens(view.phase);
       const word = hidden ? '▨' : run.isSpecial(id) ? run.special.get(id) : cut(visible(text), LONGEST) || '∅';
-      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : i === second ? 'second' : ''}|${hidden}|${span && span.start <= i && i < span.stop}`;
+      const flags = `${state}|${run.rival(t, i) ? 'rival' : ''}|${other !== null && other !== text ? 'differs' : ''}|${run.isSpecial(id) ? 'special' : ''}|${i === position ? 'here' : i === second ? 'second' : ''}|${run.conflict?.has(i) ? 'bracket' : ''}|${hidden}|${span && span.start <= i && i < span.stop}`;
       if (chip.shown !== word || chip.flags !== flags) {
         chip.shown = word;
         chip.flags = flags;
         chip.firstChild.data = word;
         chip.dataset.state = state;
         chip.classList.toggle('inside', Boolean(span && span.start <= i && i < span.stop));
-        for (const name of ['rival', 'differs', 'special', 'here', 'second']) chip.classList.toggle(name, flags.split('|').includes(name));
+        for (const name of ['rival', 'differs', 'special', 'here', 'second', 'bracket']) chip.classList.toggle(name, flags.split('|').includes(name));
         chip.tabIndex = i === position ? 0 : -1;
         chip.setAttribute('aria-selected', i === position);
         wrap(chip, !hidden && text.includes('\n'));
