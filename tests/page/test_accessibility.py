@@ -54,6 +54,11 @@ def test_axe_finds_nothing_serious(browser: Browser, url: str, scheme: Any, widt
     page.locator('.ds-card[data-name="mf-mar"]').click()
     expect(page.locator(".ds-against")).to_contain_text("They part")
     assert serious(page) == []
+    # A second position, why a token may not stand there, and the numbers of a state.
+    debugger.open("#a=example:no-such-hour&step=2&pos=1&pos2=3&token=7&state=2")
+    expect(page.locator(".ds-why-token[data-reason=local]:not(.waiting)")).to_have_count(2)
+    expect(page.locator(".ds-cell:not(.waiting)[data-posterior]")).to_be_visible()
+    assert serious(page) == []
     assert not debugger.errors
     context.close()
 
