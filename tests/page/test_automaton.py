@@ -102,6 +102,23 @@ def test_five_states_are_shown_whole_and_a_chosen_one_stays_in_its_place(
     page.wait_for_function("location.hash.includes('state=1')")
 
 
+def test_the_frame_is_as_high_as_what_it_shows_and_shows_the_draws_state_among_it(debugger: Debugger) -> None:
+    page = debugger.open("#a=example:call-json&step=5&pos=6").page
+    debugger.wait("position", "6")
+    expect(page.locator(".ds-automaton g.node.here")).to_have_id("q12")
+    page.wait_for_timeout(400)  # it is placed once the focus rests
+    frame, top, bottom, here = page.evaluate("""() => {
+      const box = node => node.getBoundingClientRect(), frame = box(document.querySelector('.ds-automaton .ds-graph'));
+      const shown = [...document.querySelectorAll('.ds-automaton :is(g.node, g.edge text)')].map(box).filter(b => b.right > frame.left && b.left < frame.right);
+      const here = box(document.querySelector('.ds-automaton g.node.here'));
+      return [[frame.top, frame.bottom], Math.min(...shown.map(b => b.top)), Math.max(...shown.map(b => b.bottom)), [here.top, here.bottom]];
+    }""")
+    assert frame[0] <= here[0]
+    assert here[1] <= frame[1]
+    assert top - frame[0] <= 30, "no empty room above what is shown"
+    assert frame[1] - bottom <= 30, "nor below it"
+
+
 def test_groups_of_twenty_thousand_states_say_what_the_step_says_of_their_states(
     opened: Debugger, recorded: tuple[Trace, Path]
 ) -> None:
