@@ -131,3 +131,29 @@ def tokens_of(here: Potential, c: int, rest: np.ndarray) -> np.ndarray:
     of_blocks = here.block_peak, here.block_weight
     classes, blocks = np.full(rest.size, c, np.int32), AUTOMATON.edges.blocks
     return tokens.draw_tokens(here.logits, here.canvas, here.masked, here.scale, *of_blocks, classes, rest, blocks)
+
+
+def test_the_last_bit_does_not_depend_on_where_arrays_lie_in_memory() -> None:
+    small = TokenAutomaton(
+        start=0,
+        end=-1,
+        accepting=np.ones(1, bool),
+        token_class=np.asarray([1, 2, 3, 0, 3], np.int32),
+        class_ptr=np.asarray([0, 0, 1, 2, 3], np.int32),
+        class_source=np.zeros(3, np.int32),
+        class_target=np.zeros(3, np.int32),
+        state_spans=((),),
+    )
+    rng, canvas = np.random.default_rng(4), np.full(2, 5, np.int32)
+    for _ in range(5000):
+        values = rng.normal(0.0, 0.3, (2, 5))
+        values[:, 3] = -np.inf
+        kept = [np.empty(n) for n in rng.integers(1, 200, 5)]  # moves what is allocated next
+        seen = set()
+        for offset in range(4):
+            room = np.empty(values.size + 8)
+            room[offset : offset + values.size] = values.reshape(-1)
+            moved = room[offset : offset + values.size].reshape(values.shape)
+            got = potentials(moved, canvas, 5, small, (1.0,))[0]
+            seen.add((got.labels[0].tobytes(), got.log_class_mass.tobytes(), got.mean_log.tobytes()))
+        assert len(seen) == 1, len(kept)

@@ -14,6 +14,8 @@ from engine.inference.wide import BASE_LOG, BIG, DOWN, NEVER
 
 IMPOSSIBLE = -1e6
 """A tempered logit so far below its row's largest means `-inf`: models write -1e9, or the least float32, for it."""
+_APART = 256
+"""Numbers of room behind an array."""
 _PLAIN = -80.0
 """Where no class of a row has a largest tempered logit below this, every mass has the exponent 0."""
 
@@ -49,15 +51,17 @@ def class_masses(logits, canvas, mask_id, scales, token_class, blocks):
     masked = np.flatnonzero(canvas == mask_id)
     temperatures, classes, rows = scales.size, class_blocks.size - 1, masked.size
     shape = (temperatures, canvas.size, classes)
-    m, k = np.zeros(shape), np.full(shape, NEVER, np.int32)
-    log_mass, mean_log, best = np.full(shape, -np.inf), np.zeros(shape), np.full(shape, -np.inf)
+    m, k = _apart(shape, 0.0), _apart(shape, np.int32(NEVER))
+    log_mass, mean_log, best = _apart(shape, -np.inf), _apart(shape, 0.0), _apart(shape, -np.inf)
     entropy, log_total = np.zeros(shape[:2]), np.zeros((temperatures, rows))
     largest = np.full(rows, np.nan)
-    block_weight = np.empty((temperatures, rows, block_class.size), logits.dtype)
-    block_peak = np.empty((rows, block_class.size), logits.dtype)
-    values, distance = np.empty(tokens.size, logits.dtype), np.empty(tokens.size, logits.dtype)
-    weight = np.empty(tokens.size, logits.dtype)
-    total, peak = np.empty(classes), np.empty(classes, logits.dtype)
+    zero = logits.dtype.type(0.0)
+    block_weight, block_peak = (
+        _apart((temperatures, rows, block_class.size), zero),
+        _apart((rows, block_class.size), zero),
+    )
+    values, distance, weight = _apart((tokens.size,), zero), _apart((tokens.size,), zero), _apart((tokens.size,), zero)
+    total, peak = _apart((classes,), 0.0), _apart((classes,), zero)
     row, unsound = 0, 0
     for i in range(canvas.size):
         if canvas[i] == mask_id:
@@ -78,6 +82,19 @@ def class_masses(logits, canvas, mask_id, scales, token_class, blocks):
             m[:, i, c], k[:, i, c], log_mass[:, i, c], best[:, i, c] = 1.0, 0, 0.0, 0.0
     of_classes, of_positions = (m, k, log_mass, mean_log, best), (entropy, log_total, largest)
     return unsound, masked, of_classes, of_positions, (block_weight, block_peak)
+
+
+@njit(cache=True)
+def _apart(shape, value):
+    """Return an array full of a value, and away from all others.
+
+    Compiled loops over vectors are left for plain ones, which round otherwise, where two arrays begin within some
+    hundred bytes of each other; that would leave the last bits to the allocator.
+    """
+    size = 1
+    for n in shape:
+        size *= n
+    return np.full(size + _APART, value)[:size].reshape(shape)
 
 
 @njit(cache=True, fastmath={"reassoc"})
