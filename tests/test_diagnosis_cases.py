@@ -15,7 +15,7 @@ from benchmarks import calls
 from engine import token_automaton
 from engine.constraints import read
 from engine.decode import denoise
-from engine.diagnosis import dynamic, static
+from engine.diagnosis import dynamic, examination, static
 from engine.errors import Finding
 from engine.models import table
 from engine.trace import Config, Header, Trace
@@ -78,7 +78,7 @@ def mended(asked: Config, finding: Finding, label: str, vocabulary: Vocabulary =
     """Apply the remedy whose label begins so: the finding is gone from its place, and nothing stands in a run's way."""
     remedy = next(r for r in finding.remedies if r.label.startswith(label))
     after = dataclasses.replace(asked, **remedy.changes)
-    left = diagnosed(after, vocabulary)
+    left = examination.examine(after, vocabulary).found
     assert where(finding) not in [where(f) for f in left if f.code == finding.code and f.where]
     assert not [f for f in left if f.severity == "error"]
     return after

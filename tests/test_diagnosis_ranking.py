@@ -55,7 +55,7 @@ def test_a_fault_in_each_of_twelve_branches_is_one_finding_that_names_the_others
     assert [place.pointer for place in finding.related] == places
     assert "11 more places" in finding.message
     if code != "pattern-dialect":  # a note
-        after = diagnosed(dataclasses.replace(asked, **finding.remedies[0].changes))
+        after = examination.examine(dataclasses.replace(asked, **finding.remedies[0].changes), LETTERS).found
         assert code not in [f.code for f in after]
 
 
