@@ -135,6 +135,7 @@ def test_a_change_whose_own_diagnosis_is_undetermined_is_not_offered(monkeypatch
     found = static.mended(examined, vocabulary)
     assert not any(finding.remedies for finding in found)
     assert all(finding.untried <= count for finding, count in zip(found, may_mend, strict=True))
+    assert any(finding.untried for finding in found)
 
 
 @pytest.mark.parametrize("regex", ["[a-z]{10000}", "(?s:.){0,10000}", "a{10000}", "(a|bc){3000}"])
