@@ -344,6 +344,13 @@ def test_the_keyboard_alone_keeps_moves_and_drops_a_second_position(real: Debugg
     real.wait("second", "1")
     real.press("Escape", "Escape")  # the first may close the card of what the keyboard is on
     real.wait("second", "")
+    # On the map, where no click of the keyboard does it.
+    page.locator(".ds-map .ds-plot[data-side=a]").focus()
+    real.press("Shift+Enter", "]")
+    real.wait("position", "5")
+    real.wait("second", "4")
+    real.press("Escape", "Escape")
+    real.wait("second", "")
     # From token to token with the arrow keys, which elsewhere move through steps; Enter asks why.
     names = column(page).locator(".ds-row[data-id] button")
     names.first.focus()
