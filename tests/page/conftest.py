@@ -67,6 +67,7 @@ def url() -> Iterator[str]:
         gc.collect()
 
 
+@pytest.hookimpl(tryfirst=True)  # before the marks are read by which tests are given to processes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Try a test once more, since browser, server and model share the cores and a click may go under.
 
