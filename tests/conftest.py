@@ -5,14 +5,27 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # No deadline: the first call of a compiled kernel may compile it.
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "default")
+
+
+class _PageTogether(LoadScopeScheduling):
+    """Gives the tests of the page to one process, so that one server and one browser serve them, and spreads the others."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "page" if nodeid.startswith("tests/page/") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    return _PageTogether(config, log)
 
 
 @pytest.fixture(scope="session")

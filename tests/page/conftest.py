@@ -67,19 +67,16 @@ def url() -> Iterator[str]:
         gc.collect()
 
 
-@pytest.hookimpl(tryfirst=True)  # before the marks are read by which tests are given to processes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Try a test once more, since browser, server and model share the cores and a click may go under.
 
-    What the server leaves for the collector to close is a warning, in whichever test that is noticed. One process runs
-    all of them, so that one server and one browser serve them.
+    What the server leaves for the collector to close is a warning, in whichever test that is noticed.
     """
     left = pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(left)
             item.add_marker(pytest.mark.flaky(reruns=1))
-            item.add_marker(pytest.mark.xdist_group("page"))
 
 
 class Debugger:
