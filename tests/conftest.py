@@ -17,15 +17,15 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "default")
 
 
-class _PageTogether(LoadScopeScheduling):
-    """Gives the tests of the page to one process, so that one server and one browser serve them, and spreads the others."""
+class _FilesOfThePage(LoadScopeScheduling):
+    """Gives a file of the page's tests to one process, which keeps a server and a browser; spreads all other tests."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "page" if nodeid.startswith("tests/page/") else nodeid
+        return nodeid.partition("::")[0] if nodeid.startswith("tests/page/") else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    return _PageTogether(config, log)
+    return _FilesOfThePage(config, log)
 
 
 @pytest.fixture(scope="session")
