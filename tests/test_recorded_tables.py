@@ -1,8 +1,9 @@
-"""The recorded tables as the page has them: what may be asked for, and what a cell's run is."""
+"""The recorded tables as the page and the model card have them: what may be asked for, what a cell's run is."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -101,3 +102,20 @@ def test_without_recorded_results_the_page_says_how_to_record_them(tmp_path, mon
     monkeypatch.setattr(tables, "RESULTS", tmp_path / "none.json")
     assert "python -m engine tables --publish" in tables.get_tables()["problem"]
     assert tables.get_table({"task": "countdown", "temperature": 1.0}) == {"error": "no such table"}
+
+
+def test_the_shipped_results_are_those_of_the_shipped_model_and_its_card_has_their_numbers():
+    assert tables.get_tables()["stale"] is False
+    found = json.loads(tables.RESULTS.read_text())
+    cells = [dict(zip(found["fields"], values, strict=True)) for values in found["cells"]]
+    row = re.compile(
+        r"^\| (\S+) \((\d+)\) \| \d+ \| ([\d.]+) / ([\d.]+) \(.*\) \| ([\d.]+) \(.*\) \| ([\d.]+) \(.*\) \|$", re.M
+    )
+    told = {}
+    for task, steps, satisfied, *right in row.findall((tables.ASSETS / "model" / "README.md").read_text()):
+        arms = zip(("independent", "Mf", "Mar"), right, strict=True)
+        told |= {(task, int(steps), arm, "right"): float(share) for arm, share in arms}
+        told[task, int(steps), "independent", "satisfied"] = float(satisfied)
+    assert len({task for task, *_ in told}) == len({cell["task"] for cell in cells})
+    known = {(c["task"], c["steps"], c["arm"]): c for c in cells if c["temperature"] == 0}
+    assert told == {key: pytest.approx(100 * known[key[:3]][key[3]], abs=0.06) for key in told}
