@@ -48,8 +48,9 @@ class Place:
         # A control character would shift the carets; each becomes one visible character.
         text = "".join(c if c.isprintable() else "·" for c in text)
         left = self.start - line_start
-        cut = max(0, left - width // 2)
         carets = max(1, min(self.stop, line_start + len(text)) - self.start)
+        # What stands in front of the span makes room for its end.
+        cut = max(0, left - width // 2, min(left - 1, left + carets + 1 - width))
         shown = text[cut : cut + width]
         if cut:
             shown = f"…{shown[1:]}"

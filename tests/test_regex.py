@@ -17,7 +17,7 @@ from benchmarks.fuzz import near
 from engine import automaton
 from engine.constraints import read
 from engine.constraints.regex import _code_points
-from engine.errors import ConfigError, InputError, NotRegularError, PatternSyntaxError, SizeError
+from engine.errors import ConfigError, InputError, NotRegularError, PatternSyntaxError, Place, SizeError
 
 HERE = Path(__file__).parent
 SHARED = HERE.parent.parent / "shared" / "data" / "regex" / "regexes.jsonl"
@@ -322,3 +322,12 @@ def test_characters_of_all_scripts_over_the_budget_in_bytes_are_named() -> None:
     with pytest.raises(SizeError, match=r"\(\?a\)") as caught:
         _ = read("regex", r"x\w{2000}").automaton
     assert caught.value.place.start == 1
+
+
+@given(st.integers(0, 60), st.integers(1, 20), st.integers(0, 60), st.integers(24, 80))
+def test_a_frame_shows_all_of_a_short_span_over_its_carets(before: int, size: int, behind: int, width: int) -> None:
+    place = Place("a" * before + "b" * size + "c" * behind, before, before + size)
+    line, carets = place.frame(width).splitlines()
+    under = [shown for shown, caret in zip(line, carets.ljust(len(line)), strict=True) if caret == "^"]
+    assert under == ["b"] * size
+    assert len(line) <= width + 2

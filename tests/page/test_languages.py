@@ -59,9 +59,8 @@ def test_a_mistake_is_shown_where_it_stands_and_what_mends_it_can_be_applied(deb
         debugger.fill("source", source)
         found = page.locator("#checked .ds-findings li").first
         expect(found).to_contain_text(place)
-        frame = found.locator("pre").first.inner_text()
-        assert marked in frame
-        assert "^" in frame
+        expect(found.locator("pre").first).to_contain_text(marked)
+        expect(found.locator("pre").first).to_contain_text("^")
         if remedy is not None:
             found.get_by_role("button", name=re.compile(re.escape(remedy))).first.click()
             expect(page.locator("#source textarea")).not_to_have_value(source)
