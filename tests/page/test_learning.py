@@ -225,6 +225,7 @@ def test_whoever_skips_a_puzzle_is_shown_what_turns_it_green(learner: Learner, l
         expect(page.locator(f"#ds-control-{name}")).to_have_value(str(value))
 
 
+@pytest.mark.slow
 def test_every_step_can_be_skipped_and_seen_again_with_numbers(learner: Learner) -> None:
     page = learner.page
     page.goto("about:blank")
@@ -281,6 +282,7 @@ THEMED = ["color-contrast", "target-size", "scrollable-region-focusable"]
 MOVING = "document.getAnimations().filter(a => a.playState === 'running').length"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "width", "large"),
     [("light", 1440, False), ("dark", 390, False), ("dark", 1440, True), ("light", 390, True)],

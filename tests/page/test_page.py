@@ -243,6 +243,7 @@ def test_the_address_brings_the_same_focus_back(debugger: Debugger) -> None:
     assert debugger.get("run") == first
 
 
+@pytest.mark.slow
 def test_every_example_opens_without_its_model(debugger: Debugger, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     read = loading._fresh
