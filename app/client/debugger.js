@@ -277,7 +277,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (lessons?.active) return;
     shown = {a: a?.id ?? null, b: b?.id ?? null};
     const isNew = shown.a !== before.a || shown.b !== before.b;
-    for (const run of [a, b]) if (run && !run.finished) await run.pull();
+    for (const run of [a, b]) if (run && (!run.finished || run.status === 'running')) await run.pull();   // its last step is told before its end
     if (isNew) {
       changed = true;
       focus.side = 'a';
@@ -293,16 +293,17 @@ export function mount({element, props, server, watch, trigger}) {
     if (running && !isNew) soon(); else later();
   }
 
-  // Python tells of each step and of the end; should it fail or be cut off, the run's own status says so.
+  // Python tells of each step and of the end; should it fail, be cut off, or tell another page, the run's own status says so.
   setInterval(async () => {
-    const run = runs.get(told.running);
-    if (!run || run.status !== 'running') return;
-    if (await run.pull()) soon();
-    if (run.status === 'running' || told.running !== run.id) return;
-    told.running = null;
-    changed = true;
-    hold();
-    sync();
+    for (const run of new Set([runs.get(told.running), get('a'), get('b')])) {
+      if (!run || (run.status !== 'running' && run.id !== told.running)) continue;
+      if (await run.pull()) soon();
+      if (run.status === 'running' || told.running !== run.id) continue;
+      told.running = null;
+      changed = true;
+      hold();
+      sync();
+    }
   }, 1500);
 
   // Commands, by the names that the keys and the palette have for them.

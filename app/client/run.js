@@ -68,21 +68,25 @@ export class Run {
     this.windows = new Map();
   }
 
-  // Fetch the steps that are there and not here; true when something came.
-  async pull() {
-    if (this.pulling) { this.again = true; return false; }
-    this.pulling = true;
-    let came = false;
-    try {
-      do {
-        this.again = false;
-        const part = await this.server.get_steps({run: this.id, first: this.count});
-        if (part.error) { this.status = 'gone'; break; }
-        this.status = part.status;
-        if (part.count) { await this.append(part); came = true; this.again ||= part.more; }
-      } while (this.again && this.count < this.steps);
-    } finally { this.pulling = false; }
-    return came;
+  // Fetch the steps that are there and not here, and how far the run is; true when something changed. Who asks meanwhile waits for one more answer.
+  pull() {
+    this.asked = true;
+    return this.pulling ??= (async () => {
+      let changed = false;
+      try {
+        while (this.asked) { this.asked = false; changed = await this.ask() || changed; }
+      } finally { this.pulling = null; }
+      return changed;
+    })();
+  }
+
+  async ask() {
+    const part = await this.server.get_steps({run: this.id, first: this.count}), status = part.error ? 'gone' : part.status;
+    if (part.count) await this.append(part);
+    const changed = Boolean(part.count) || status !== this.status;
+    this.status = status;
+    this.asked ||= Boolean(part.more);
+    return changed;
   }
 
   async append(part) {

@@ -1,0 +1,81 @@
+"""Whatever comes late or is overtaken: the page gets to what the server has, and no click goes under."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from conftest import ROW, Debugger, form
+from playwright.sync_api import Page, Request
+
+from app.sessions import Run, Runs
+from engine.models.table import Table
+
+pytestmark = [
+    pytest.mark.page,
+    # The server runs in this process, and what Gradio and pandas deprecate is not ours to mend.
+    pytest.mark.filterwarnings("default"),
+]
+
+LATE = """
+const fetched = window.fetch, later = () => new Promise(done => setTimeout(done, window.lateBy ?? 0));
+window.fetch = async (what, how) => {
+  const answer = await fetched(what, how);
+  if (String(how?.body).includes('get_steps')) await later();
+  if (!answer.url.includes('/queue/data')) return answer;
+  const late = new TransformStream({async transform(chunk, to) { await later(); to.enqueue(chunk); }});
+  return new Response(answer.body.pipeThrough(late), {status: answer.status, headers: answer.headers});
+};
+"""
+"""What the server says of events, and the steps of runs, come late to the page; all else in time."""
+
+
+def late(debugger: Debugger) -> Page:
+    debugger.page.add_init_script(LATE)
+    return debugger.open().page
+
+
+def asks_for_steps(request: Request) -> bool:
+    return "get_steps" in (request.post_data or "")
+
+
+def test_the_end_of_a_run_is_seen_though_its_last_step_was_told_before(
+    debugger: Debugger, table: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = Runs.finish
+
+    def later(self: Runs, run: Run, status: str) -> None:
+        time.sleep(0.3)
+        finish(self, run, status)
+
+    monkeypatch.setattr(Runs, "finish", later)
+    debugger.open().run(form(table([ROW] * 8)))
+    assert debugger.get("count") == "8"
+
+
+def test_a_stop_is_seen_though_older_news_are_on_their_way(
+    debugger: Debugger, table: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released, answer, asked = threading.Event(), Table.logits, []
+
+    def stuck(self: Table, *given: object) -> object:
+        asked.append(given)
+        if len(asked) > 3:
+            released.wait()
+        return answer(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Table, "logits", stuck)
+    page = late(debugger)
+    try:
+        debugger.run(form(table([ROW] * 8)), finish=False)
+        debugger.wait("count", "3")
+        page.evaluate("window.lateBy = 1000")
+        with page.expect_request(asks_for_steps):
+            pass
+        page.get_by_role("button", name="■ Stop").click()
+        debugger.wait("status", "stopped")
+    finally:
+        released.set()
+    assert debugger.get("count") == "3"
