@@ -38,6 +38,9 @@ SECURITY = (
 )
 """Gradio needs inline scripts and eval; this is the second line, behind never parsing a token."""
 
+KEPT = "window.denoiscopeFragment = location.hash;"
+"""Before the debugger writes its focus there."""
+
 DEBUGGER_EVENTS = ("stop", "choose", "example", "save", "fork", "go_on", "breaks", "remedy")
 
 
@@ -303,8 +306,7 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
             "max_file_size": events.UPLOAD_BYTES,
             "footer_links": ["settings"],
             "theme": theme(),
-            # Kept before the debugger writes its focus there.
-            "head": "<script>window.denoiscopeFragment = location.hash</script>",
+            "head": f"<script>{(CLIENT / 'stream.js').read_text()}{KEPT}</script>",
             "css_paths": [CLIENT / "style.css", CLIENT / "tables.css", CLIENT / "lessons" / "lessons.css"],
             "app_kwargs": {"middleware": [Middleware(Headers)]},
             **overrides,

@@ -41,6 +41,23 @@ def asks_for_steps(request: Request) -> bool:
     return "get_steps" in (request.post_data or "")
 
 
+def test_a_run_begun_while_the_stream_of_events_is_closing_is_seen(
+    debugger: Debugger, table: Callable[..., str]
+) -> None:
+    page = late(debugger)
+    debugger.run(form(table([ROW] * 8)))
+    before = debugger.get("run")
+    page.evaluate("window.lateBy = 600")
+    with page.expect_response("**/queue/join*"):
+        debugger.fill("steps", 4)
+    page.wait_for_timeout(
+        300
+    )  # the form is checked, and with it the server's stream ends, of which the page hears later
+    page.click("#run")
+    page.wait_for_function("before => document.querySelector('[data-ready]').dataset.run !== before", arg=before)
+    debugger.wait("count", "4")
+
+
 def test_the_end_of_a_run_is_seen_though_its_last_step_was_told_before(
     debugger: Debugger, table: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
