@@ -165,11 +165,15 @@ def _choice(
     step: Step, scored: Inference, drawn: np.ndarray, top_log_p: np.ndarray, top_log_q: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Return both confidences, and what each would commit."""
-    out = {}
-    for name, best_two in (("mf", top_log_p[:, 0, :2]), ("mar", top_log_q[:, 1, :2])):
-        law = stepping.law_of(step, name, scored, drawn, np.exp(best_two))
-        out[f"confidence_{name}"], out[f"committed_{name}"] = stepping.choose(step, law)
-    return out
+    mf = stepping.law_of(step, "mf", scored, drawn, top_log_p[:, 0, :2])
+    mar = stepping.law_of(step, "mar", scored, drawn, top_log_q[:, 1, :2])
+    (confidence_mf, committed_mf), (confidence_mar, committed_mar) = stepping.choose(step, mf, mar)
+    return {
+        "confidence_mf": confidence_mf,
+        "committed_mf": committed_mf,
+        "confidence_mar": confidence_mar,
+        "committed_mar": committed_mar,
+    }
 
 
 def _of_inference(found: Potential, messages: Messages, marginals: Marginals) -> dict[str, np.ndarray]:

@@ -7,10 +7,12 @@ design notes; the papers are LLaDA (arXiv:2502.09992), Dream (arXiv:2508.15487) 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 
 if TYPE_CHECKING:
     from engine.trace import Config
@@ -29,12 +31,12 @@ class Law:
 
     Attributes:
         probability: float64 `[length]`, of the drawn token.
-        best_two: float `[length 2]`, the two largest probabilities.
+        log_best_two: float `[length 2]`, logarithms of the two largest probabilities.
         entropy: float64 `[length]`, nats.
     """
 
     probability: np.ndarray
-    best_two: np.ndarray
+    log_best_two: np.ndarray
     entropy: np.ndarray
 
 
@@ -60,7 +62,8 @@ def maskgit_plus(law: Law, _: np.ndarray) -> np.ndarray:
 
 def topk_margin(law: Law, _: np.ndarray) -> np.ndarray:
     """Return `p(1st) − p(2nd)`, of the tempered and filtered distribution (Dream, `sample_tokens`)."""
-    return np.asarray(law.best_two[:, 0] - law.best_two[:, 1], np.float64)
+    first, second = np.exp(law.log_best_two.T)
+    return np.asarray(first - second, np.float64)
 
 
 def entropy(law: Law, _: np.ndarray) -> np.ndarray:
@@ -111,11 +114,11 @@ def count(config: Config, step: int, block_stop: int, planned: int, confidences:
         planned: LLaDA's number, from `commit_counts`.
         confidences: from `confidence`.
     """
+    if not config.parallel and config.remasking not in DREAM:
+        return planned
     left = int((confidences > -np.inf).sum())
     if config.parallel:
         return max(_at_least(config, step, block_stop, left), confident(config, confidences))
-    if config.remasking not in DREAM:
-        return planned
     per_block = config.steps * config.block_length // config.length
     share = dream_share(per_block)[step % per_block]
     if config.remasking == "origin":
@@ -162,16 +165,23 @@ def choose(
     """
     if alg_temp and u is not None:
         confidences = confidences / alg_temp - np.log(-np.log(u))
-    chosen = np.zeros(confidences.size, bool)
-    order = np.argsort(-_rounded(confidences), kind="stable")[:count]
-    chosen[order] = confidences[order] > -np.inf
+    return _largest(confidences, count)
+
+
+@njit(cache=True)
+def _largest(values, count):
+    """Mark the `count` largest values, none that is `-inf`, the leftmost among those that are equal but for rounding.
+
+    Values are equal that agree in ten digits, or are nearer to 0 than rounding errors are.
+    """
+    rounded, chosen = np.empty(values.size), np.zeros(values.size, np.bool_)
+    for n in range(values.size):
+        fraction, exponent = math.frexp(0.0 if abs(values[n]) < 1e-12 else values[n])
+        rounded[n] = -math.ldexp(np.rint(fraction * 1e10) / 1e10, exponent)
+    order = np.argsort(rounded, kind="mergesort")
+    for n in order[:count]:
+        chosen[n] = values[n] > -np.inf
     return chosen
-
-
-def _rounded(values: np.ndarray) -> np.ndarray:
-    """Round to ten digits, and to 0 what is nearer to it than rounding errors are."""
-    fraction, exponent = np.frexp(np.where(np.abs(values) < 1e-12, 0.0, values))
-    return np.asarray(np.ldexp(np.round(fraction, 10), exponent))
 
 
 def commit_counts(masked: int, steps: int) -> list[int]:

@@ -132,12 +132,13 @@ def advance(step: Step) -> np.ndarray:
     if key not in found.draws:
         found.draws[key] = draw(step, found)
     tokens = found.draws[key].tokens
-    best_two = np.empty((tokens.size, 2))
+    log_best_two = np.empty((tokens.size, 2))
     if config.remasking == "topk_margin":
         row = config.confidence == "mar"
-        best_two = chain.top_tokens(found.potential, found.marginals, 2)[1 + row][:, int(row)]
-    law = law_of(step, config.confidence, scored(step, found, lifted), tokens, best_two)
-    return np.where(choose(step, law)[1], tokens, step.answer.canvas)
+        log_best_two = chain.top_tokens(found.potential, found.marginals, 2)[1 + row][:, int(row)]
+    law = law_of(step, config.confidence, scored(step, found, lifted), tokens, log_best_two)
+    ((_, chosen),) = choose(step, law)
+    return np.where(chosen, tokens, step.answer.canvas)
 
 
 def drawn_from(step: Step) -> tuple[Inference, bool]:
@@ -161,7 +162,9 @@ def scored(step: Step, found: Inference, lifted: bool) -> Inference:
     return found if step.config.remasking in remasking.DREAM else at_one(step, found, lifted)
 
 
-def law_of(step: Step, name: str, scored: Inference, drawn: np.ndarray, best_two: np.ndarray) -> remasking.Law:
+def law_of(
+    step: Step, name: str, scored: Inference, drawn: np.ndarray, log_best_two: np.ndarray
+) -> remasking.Law:
     """Return what a confidence sees of the mean field (`mf`) or of the posterior (`mar`).
 
     Args:
@@ -169,7 +172,7 @@ def law_of(step: Step, name: str, scored: Inference, drawn: np.ndarray, best_two
         name: of the confidence.
         scored: inference that it is computed of.
         drawn: int32 `[length]`.
-        best_two: float `[length 2]`, the two largest probabilities.
+        log_best_two: float `[length 2]`, logarithms of the two largest probabilities.
     """
     of = scored.marginals if name == "mar" else scored.potential
     log_lift = scored.marginals.log_lift if name == "mar" else None
@@ -181,17 +184,21 @@ def law_of(step: Step, name: str, scored: Inference, drawn: np.ndarray, best_two
         # Where the ends have all that float64 can tell, the rest is 0 and so is each of it.
         shares = np.divide(p, others, out=np.zeros_like(p), where=others > 0)
         p = np.where(np.isin(drawn, ends), 0.0, np.minimum(shares, 1.0))
-    return remasking.Law(p, best_two, of.entropy)
+    return remasking.Law(p, log_best_two, of.entropy)
 
 
-def choose(step: Step, law: remasking.Law) -> tuple[np.ndarray, np.ndarray]:
-    """Return the confidence of each position, float64 `[length]`, and what it commits, bool `[length]`."""
+def choose(step: Step, *laws: remasking.Law) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return for each law the confidence of each position, float64 `[length]`, and what it commits, bool `[length]`."""
     config, canvas = step.config, step.answer.canvas
     u = noise.uniforms(config.seed, step.number, noise.REMASKING, 0, canvas.size)
-    eligible = (canvas == step.answer.vocabulary.mask_id) & (np.arange(canvas.size) < step.block_stop)
-    c = remasking.confidence(config, law, eligible, u)
-    count = remasking.count(config, step.number, step.block_stop, step.planned, c)
-    return c, remasking.choose(*_pressed(c, count, step.urgent), config.alg_temp, u)
+    eligible = canvas == step.answer.vocabulary.mask_id
+    eligible[step.block_stop :] = False
+    chosen = []
+    for law in laws:
+        c = remasking.confidence(config, law, eligible, u)
+        count = remasking.count(config, step.number, step.block_stop, step.planned, c)
+        chosen.append((c, remasking.choose(*_pressed(c, count, step.urgent), config.alg_temp, u)))
+    return chosen
 
 
 def draw(step: Step, found: Inference) -> Draw:

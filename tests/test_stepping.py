@@ -65,6 +65,20 @@ def test_a_step_without_a_record_leaves_the_canvas_of_the_recorded_one_whoever_s
     assert met > len(VARIED)
 
 
+@pytest.mark.parametrize("confidence", ["mf", "mar"])
+@pytest.mark.parametrize("name", ["topk_margin", "entropy", "maskgit_plus"])
+def test_a_step_without_a_record_ranks_the_positions_of_many_models_as_the_recorded_one(name, confidence):
+    config = dataclasses.replace(CONFIG, remasking=name, confidence=confidence, temperature=0.6)
+    plan = decode.schedule(config, np.full(6, VOCABULARY.mask_id), VOCABULARY.mask_id)
+    for seed in range(12):
+        model = Fake(VOCABULARY, seed)
+        for n, record in enumerate(decode.denoise(model, AUTOMATON, config)):
+            logits = model.logits(model.encode_prompt(config.prompt), record.canvas, n)
+            answer = Answer(logits, record.canvas, VOCABULARY, AUTOMATON)
+            after = stepping.advance(Step(answer, config, n, *plan[n]))
+            assert after.tolist() == record.canvas_after.tolist(), (seed, n)
+
+
 def test_draws_of_one_answer_are_shared_only_where_they_are_alike(monkeypatch):
     drawn = []
     draw = stepping.draw
