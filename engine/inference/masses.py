@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from engine.inference.vector_math import FAST, LEAST, exp, larger, log
+from engine.inference.vector_math import FAST, LEAST, exp, larger, largest_of, log
 from engine.inference.wide import BASE_LOG, BIG, DOWN, NEVER
 
 IMPOSSIBLE = -1e6
@@ -68,7 +68,7 @@ def class_masses(logits, canvas, mask_id, scales, token_class, blocks):
             if _sound(logits[i]):
                 _gather(logits[i], tokens, values)
                 _peaks(class_blocks, block_ptr, values, block_peak[row], peak)
-                largest[row] = peak.max()
+                largest[row] = largest_of(peak)
                 for n in range(temperatures):
                     _distances(class_blocks, block_ptr, scales[n], values, peak, distance)
                     _exponentials(distance, weight)
@@ -122,16 +122,8 @@ def _peaks(class_blocks, block_ptr, values, block_peak, peak):
             continue
         peak[c] = -np.inf
         for b in range(first, last):
-            block_peak[b] = _largest(values[block_ptr[b] : block_ptr[b + 1]])
+            block_peak[b] = largest_of(values[block_ptr[b] : block_ptr[b + 1]])
             peak[c] = larger(peak[c], block_peak[b])
-
-
-@njit(cache=True, fastmath=FAST)
-def _largest(values):
-    most = values[0]
-    for n in range(1, values.size):
-        most = larger(most, values[n])
-    return most
 
 
 @njit(cache=True, fastmath=FAST)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from engine.inference.vector_math import LEAST, exp
+from engine.inference.vector_math import LEAST, exp, largest_of
 
 _MARGIN = 1e-4
 """More than rounding to float32 can move a score that is near the largest, or, relative to it, a logit."""
@@ -38,7 +38,7 @@ def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift
     # The loop over vectors that counts scores leaves no rest.
     score = np.full(-(-peak.shape[1] // 64) * 64, -np.inf, np.float32)
     none, kept = np.zeros(log_lift.shape[1]), np.empty(top)
-    nothing = log_lift.max() == -np.inf
+    nothing = _nothing(log_lift)
     row = 0
     for i in range(canvas.size):
         if row == masked.size or masked[row] != i:
@@ -66,11 +66,21 @@ def _scores(peak, scale, largest, lift, block_class, out):
         out[b] = (np.float64(peak[b]) - largest) * np.float64(scale) + lift[block_class[b]]
 
 
+@njit(cache=True)
+def _nothing(log_lift):
+    """Whether all lifts are `-inf`."""
+    for i in range(log_lift.shape[0]):
+        for c in range(log_lift.shape[1]):
+            if log_lift[i, c] > -np.inf:
+                return False
+    return True
+
+
 @njit(cache=True, fastmath={"contract"})
 def _list_tokens(values, scale, largest, blocks, lift, score, ids, kept):
     """Fill in the tokens of the largest scores, descending, given the largest of each block."""
     tokens, block_ptr, block_class, _ = blocks
-    kept[:] = bar = _bar(score, score.max(), ids.size) - _MARGIN
+    kept[:] = bar = _bar(score, largest_of(score), ids.size) - _MARGIN
     for b in range(block_class.size):
         if score[b] > bar:
             here = lift[block_class[b]]
@@ -89,11 +99,13 @@ def _bar(values, largest, count):
 
     Counting is a loop over vectors and halving an interval takes few of them; sorting would be neither.
     """
-    low, width = -np.inf, 64.0
-    if _above(values, largest - width) < count:
-        return low
+    width = 1.0
+    while _above(values, largest - width) < count:
+        width *= 2.0
+        if width > 64.0:
+            return -np.inf
     low = largest - width
-    for _ in range(10):
+    for _ in range(6):
         width *= 0.5
         if _above(values, low + width) >= count:
             low += width
@@ -161,7 +173,7 @@ def draw_tokens(logits, canvas, masked, scale, peak, weight, classes, rest, bloc
     for row in range(masked.size):
         i = masked[row]
         first, last = class_blocks[classes[i]], class_blocks[classes[i] + 1]
-        most = peak[row, first:last].max()
+        most = largest_of(peak[row, first:last])
         b, goal = _draw_block(weight[row, first:last], peak[row, first:last], scale, most, rest[i])
         members = tokens[block_ptr[first + b] : block_ptr[first + b + 1]]
         out[i] = _draw_member(logits[i], members, scale, most, goal)

@@ -107,3 +107,12 @@ def _larger(_context, x, y):
 
 
 larger: Any = intrinsic(_larger)
+
+
+@njit(cache=True, fastmath=FAST)
+def largest_of(values):
+    """Return the largest of some numbers; there is at least one."""
+    most = values[0]
+    for n in range(1, values.size):
+        most = larger(most, values[n])
+    return most
