@@ -7,12 +7,12 @@ design notes; the papers are LLaDA (arXiv:2502.09992), Dream (arXiv:2508.15487) 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from engine.inference import kernels
 
 if TYPE_CHECKING:
     from engine.trace import Config
@@ -165,23 +165,7 @@ def choose(
     """
     if alg_temp and u is not None:
         confidences = confidences / alg_temp - np.log(-np.log(u))
-    return _largest(confidences, count)
-
-
-@njit(cache=True)
-def _largest(values, count):
-    """Mark the `count` largest values, none that is `-inf`, the leftmost among those that are equal but for rounding.
-
-    Values are equal that agree in ten digits, or are nearer to 0 than rounding errors are.
-    """
-    rounded, chosen = np.empty(values.size), np.zeros(values.size, np.bool_)
-    for n in range(values.size):
-        fraction, exponent = math.frexp(0.0 if abs(values[n]) < 1e-12 else values[n])
-        rounded[n] = -math.ldexp(np.rint(fraction * 1e10) / 1e10, exponent)
-    order = np.argsort(rounded, kind="mergesort")
-    for n in order[:count]:
-        chosen[n] = values[n] > -np.inf
-    return chosen
+    return np.asarray(kernels.largest(confidences, count))
 
 
 def commit_counts(masked: int, steps: int) -> list[int]:

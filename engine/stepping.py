@@ -162,9 +162,7 @@ def scored(step: Step, found: Inference, lifted: bool) -> Inference:
     return found if step.config.remasking in remasking.DREAM else at_one(step, found, lifted)
 
 
-def law_of(
-    step: Step, name: str, scored: Inference, drawn: np.ndarray, log_best_two: np.ndarray
-) -> remasking.Law:
+def law_of(step: Step, name: str, scored: Inference, drawn: np.ndarray, log_best_two: np.ndarray) -> remasking.Law:
     """Return what a confidence sees of the mean field (`mf`) or of the posterior (`mar`).
 
     Args:

@@ -1,6 +1,8 @@
-"""Compiled choices of states and classes: the most probable ones, draws, and the best path (Viterbi)."""
+"""Compiled choices of states, classes and positions: the most probable ones, draws, and the best path (Viterbi)."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
@@ -176,3 +178,19 @@ def best_path(ptr, target, label, live_ptr, live, score):
             if live[n] == path[i]:
                 path[i + 1] = choice[n]
     return path
+
+
+@njit(cache=True)
+def largest(values, count):
+    """Mark the `count` largest values, none that is `-inf`, the leftmost among those that are equal but for rounding.
+
+    Values are equal that agree in ten digits, or are nearer to 0 than rounding errors are.
+    """
+    rounded, chosen = np.empty(values.size), np.zeros(values.size, np.bool_)
+    for n in range(values.size):
+        fraction, exponent = math.frexp(0.0 if abs(values[n]) < 1e-12 else values[n])
+        rounded[n] = -math.ldexp(np.rint(fraction * 1e10) / 1e10, exponent)
+    order = np.argsort(rounded, kind="mergesort")
+    for n in order[:count]:
+        chosen[n] = values[n] > -np.inf
+    return chosen
