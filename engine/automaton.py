@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine import effort
+from engine import effort, utf8
 from engine.determinise import Determiniser, OverBudgetError, may_follow
 from engine.errors import Finding, Place, SizeError
 from engine.partition import breadth_first, prepare
 from engine.pattern import Complement, Graph, Intersection, Repeat, looks
 from engine.table import united
-from engine.utf8 import TooManyBytesError, Writer
 
 if TYPE_CHECKING:
     from engine.pattern import Origin, Pattern
     from engine.table import Table
+    from engine.utf8 import Written
 
 STATE_BUDGET = 100_000
 """States of the deterministic automaton before minimisation."""
@@ -175,17 +175,13 @@ def compile(
     try:
         with effort.limited(steps):
             table, cost = _table(determiniser, steps)
-            writer = Writer(table.states, determiniser.alphabet, BYTE_BUDGET)
-            for state in range(table.states):
-                # One by one where moves by one symbol may lead to several states.
-                for moves in [list(table.moves(state))] if cost is None else ([move] for move in table.moves(state)):
-                    writer.add(state, moves)
+            written = utf8.written(table, determiniser.alphabet, BYTE_BUDGET, together=cost is None)
     except OverBudgetError as error:
         raise _too_large(str(error), error.blame, source) from None
-    except TooManyBytesError as error:
+    except utf8.TooManyBytesError as error:
         leaves = tuple(determiniser.leaf_ids)
         raise _too_many_bytes(str(error), [leaves[leaf] for leaf in error.leaves], source) from None
-    found = _byte_automaton(table.accepting, writer, tuple(determiniser.leaf_ids))
+    found = _byte_automaton(table.accepting, written, tuple(determiniser.leaf_ids))
     if cost is None or found.deterministic:
         return found
     return replace(found, findings=(_kept(cost, table, source),))
@@ -202,20 +198,20 @@ def _table(determiniser: Determiniser, steps: float) -> tuple[Table, OverBudgetE
         return determiniser.follow(REDUCING_SHARE * steps), error
 
 
-def _byte_automaton(accepting: np.ndarray, writer: Writer, leaves: tuple[Origin, ...]) -> ByteAutomaton:
+def _byte_automaton(accepting: np.ndarray, written: Written, leaves: tuple[Origin, ...]) -> ByteAutomaton:
     """Gather edges over bytes into moves over classes of bytes, states numbered breadth first."""
-    source, low, high, target, origin = np.asarray(writer.edges, np.int64).reshape(-1, 5).T
+    source, low, high, target, origin = written.edges
     cut = np.zeros(257, bool)
     cut[[0, 256]] = cut[low] = cut[high + 1] = True
     byte_class = np.cumsum(cut[:256]) - 1
     first, count = byte_class[low], byte_class[high] - byte_class[low] + 1
-    classes, states = int(byte_class[-1]) + 1, writer.states
+    classes, states = int(byte_class[-1]) + 1, written.states
     starts = np.repeat(np.cumsum(count) - count, count)
     symbol = np.repeat(first, count) + np.arange(starts.size) - starts
     key, _, origin, sets = united(
         (np.repeat(source, count) * classes + symbol) * states + np.repeat(target, count),
         np.repeat(origin, count),
-        writer.origin_sets,
+        written.origin_sets,
     )
     source, symbol, target = key // (classes * states), key // states % classes, key % states
     number = breadth_first(np.searchsorted(source, np.arange(states + 1)), target)
@@ -224,14 +220,15 @@ def _byte_automaton(accepting: np.ndarray, writer: Writer, leaves: tuple[Origin,
     moves = np.stack([number[source], symbol, number[target], origin])
     moves, class_of = _joined_classes(moves, classes)
     source, symbol, target, origin = moves[:, np.lexsort(moves[2::-1])].astype(np.int32)
+    used = np.bincount(origin, minlength=len(sets)) > 0
     return ByteAutomaton(
         byte_class=class_of[byte_class].astype(np.uint8),
         source=source,
         symbol=symbol,
         target=target,
-        origin=origin,
+        origin=(np.cumsum(used, dtype=np.int32) - 1)[origin],
         accepting=final,
-        origin_sets=tuple(tuple(sorted(leaves)) for leaves in sets),
+        origin_sets=tuple(tuple(sorted(leaves)) for leaves in compress(sets, used)),
         leaves=leaves,
     )
 

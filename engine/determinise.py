@@ -6,18 +6,19 @@ Deterministic, or where that passes the budget and the pattern allows it, nondet
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine import effort
+from engine import effort, subsets
 from engine.alphabet import Alphabet, alphabet_of
 from engine.conditions import Conditions
 from engine.machines import Follow, Inverse, Product, Subsets
 from engine.nfa import Nfa, TooManyStatesError
 from engine.pattern import Complement, Intersection, looks, nodes, without_edges
 from engine.reduction import reduced
-from engine.table import Table, minimal
+from engine.table import Moves, Table, flat, minimal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from engine.pattern import Origin, Pattern
     from engine.table import Move
 
-    Finish = Callable[[Sequence[Sequence[Move]], np.ndarray], Table]
+    Finish = Callable[[Moves, np.ndarray], Table]
 
 SETTLED = 4_000
 """Operands of an intersection up to this size are made minimal before they are multiplied; larger ones stay lazy."""
@@ -80,8 +81,8 @@ class Determiniser:
         machine = self._thompson(self.pattern)
         assert isinstance(machine, Subsets)
 
-        def finish(rows: Sequence[Sequence[Move]], accepting: np.ndarray) -> Table:
-            return reduced(rows, accepting, reducing)
+        def finish(moves: Moves, accepting: np.ndarray) -> Table:
+            return reduced(moves, accepting, reducing)
 
         return self._explored(Follow(machine.nfa, machine.entry), self.budget, finish)
 
@@ -111,7 +112,7 @@ class Determiniser:
                 f"takes more than {ATOMS:,} states before it is made deterministic", _most_states(nfa)
             ) from None
         except effort.OutOfStepsError:
-            raise OverBudgetError("takes too much work to build", _most_states(nfa), is_out_of_steps=True) from None
+            raise _out_of_steps(_most_states(nfa)) from None
 
     def _settled(self, machine: Machine) -> Machine:
         """Make a machine minimal if it is small."""
@@ -126,6 +127,32 @@ class Determiniser:
 
     def _explored(self, machine: Machine, budget: int, finish: Finish = minimal) -> Table:
         """Number all states from the initial one, and make them as few as `finish` can."""
+        if isinstance(machine, Subsets) and not isinstance(machine, Follow):
+            return finish(*self._subsets(machine, budget))
+        return finish(*self._one_by_one(machine, budget))
+
+    def _subsets(self, machine: Subsets, budget: int) -> tuple[Moves, np.ndarray]:
+        """Return the moves of all states of a subset construction, and which accept."""
+        thompson, leaves = machine.nfa.arrays()
+        outcome, steps, groups, (atoms, ptr), (written, written_ptr), moves = subsets.explore(
+            thompson, machine.entry, len(self.alphabet.ranges), budget, effort.left()
+        )
+        states = ptr.size - 1
+        try:
+            effort.spend(steps + (groups + states if outcome == subsets.DONE else 0))
+        except effort.OutOfStepsError:
+            raise _out_of_steps(_blame_of_subsets(machine.nfa, atoms, ptr)) from None
+        if outcome == subsets.TOO_MANY_STATES:
+            raise OverBudgetError(f"passes {budget:,} states", _blame_of_subsets(machine.nfa, atoms, ptr))
+        sets = [
+            frozenset().union(*(leaves[n] for n in written[a:b].tolist())) for a, b in pairwise(written_ptr.tolist())
+        ]
+        first = np.append(atoms, -1)[ptr[:-1]]
+        source, symbol, target, origin = moves
+        return Moves(source, symbol, target, origin, sets), (first == 0) & (ptr[1:] > ptr[:-1])
+
+    def _one_by_one(self, machine: Machine, budget: int) -> tuple[Moves, np.ndarray]:
+        """Return the moves of all states of any machine, and which accept."""
         order: list[Hashable] = [machine.initial]
         try:
             rows = self._rows(machine, order, budget)
@@ -133,8 +160,8 @@ class Determiniser:
         except TooManyStatesError:
             raise OverBudgetError("needs too large a condition on what follows", blame(machine, order)) from None
         except effort.OutOfStepsError:
-            raise OverBudgetError("takes too much work to build", blame(machine, order), is_out_of_steps=True) from None
-        return finish(rows, np.asarray([machine.accepts(state) for state in order]))
+            raise _out_of_steps(blame(machine, order)) from None
+        return flat(rows), np.asarray([machine.accepts(state) for state in order])
 
     def _rows(self, machine: Machine, order: list[Hashable], budget: int) -> list[list[Move]]:
         """Return the moves of every state that is reached; `order`, which holds the initial one, lists them."""
@@ -152,6 +179,17 @@ class Determiniser:
             if len(order) > budget:
                 raise OverBudgetError(f"passes {budget:,} states", blame(machine, order))
         return rows
+
+
+def _out_of_steps(blame: Pattern | None) -> OverBudgetError:
+    return OverBudgetError("takes too much work to build", blame, is_out_of_steps=True)
+
+
+def _blame_of_subsets(nfa: Nfa, atoms: np.ndarray, ptr: np.ndarray) -> Pattern | None:
+    """Return the construct that is in the most different situations in these sets of atoms; None if none is."""
+    states = ptr.size - 1
+    sample = range(0, states, states // 1_000 + 1)
+    return _most_situations(nfa, (atoms[ptr[n] : ptr[n + 1]].tolist() for n in sample))
 
 
 def blame(machine: Machine, states: Sequence[Any]) -> Pattern | None:

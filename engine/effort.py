@@ -6,6 +6,7 @@ limits nest, and what is spent inside counts outside too.
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -47,6 +48,12 @@ def spend(steps: float) -> None:
         budget.left -= steps
         if budget.left < 0:
             raise OutOfStepsError
+
+
+def left() -> float:
+    """Return the steps that the innermost limit leaves, for a compiled loop to count them itself."""
+    budget = _current.get()
+    return math.inf if budget is None else budget.left
 
 
 def pay(result: object, steps: float) -> None:

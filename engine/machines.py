@@ -5,6 +5,7 @@ All read the symbols of one alphabet, so they compose. `Machine` says what each 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import effort
@@ -33,13 +34,20 @@ class Machine(Protocol):
 
 
 class Subsets:
-    """The subset construction without look-around; a state is a frozen set of atoms and of the final state 0."""
+    """The subset construction without look-around; a state is a frozen set of atoms and of the final state 0.
+
+    What is explored as a whole is so by the compiled loops of `subsets`.
+    """
 
     def __init__(self, nfa: Nfa, entry: int) -> None:
         self.nfa = nfa
         self.entry = entry
         self._closures: dict[int, frozenset[int]] = {}
-        self.initial = self._closure(entry)
+
+    @cached_property
+    def initial(self) -> frozenset[int]:
+        """What is reached before anything is read."""
+        return self._closure(self.entry)
 
     def accepts(self, state: frozenset[int]) -> bool:
         """Whether the text may end here."""

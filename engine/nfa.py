@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from engine import effort
 from engine.pattern import Atomic, Chars, Concat, Graph, Look, Repeat, Union
+from engine.subsets import Thompson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from engine.alphabet import Alphabet
     from engine.pattern import Origin, Pattern
@@ -228,6 +232,17 @@ class Nfa:
             self.splits[entry] = (*moves, then) if table.accepts(number) else tuple(moves)
         return entries[table.initial]
 
+    def arrays(self) -> tuple[Thompson, list[frozenset[int]]]:
+        """Return the automaton without its guards as arrays, and the sets of leaves that its atoms number."""
+        reads: dict[Symbols, int] = {}
+        read = [-1 if symbols is None else reads.setdefault(symbols, len(reads)) for symbols in self.symbols]
+        sets: dict[frozenset[int], int] = {}
+        leaves = [sets.setdefault(written, len(sets)) for written in self.leaves]
+        read_symbol, read_ptr = _joined(list(reads))
+        split, split_ptr = _joined(self.splits)
+        number, target, leaf_set = (np.asarray(column, np.int32) for column in (read, self.target, leaves))
+        return Thompson(number, read_ptr, read_symbol, target, leaf_set, split_ptr, split), list(sets)
+
     def reached(self, entries: set[int]) -> frozenset[int]:
         """Return the atoms that are reached from these states without reading a symbol, and 0 where the end is."""
         if len(entries) == 1 and not self.splits[(entry := next(iter(entries)))]:
@@ -265,3 +280,9 @@ class Nfa:
             parts.setdefault(tuple(reads), []).append(symbol)
         for together, symbols in parts.items():
             yield tuple(symbols), [atom for read in together for atom in by_symbols[read]]
+
+
+def _joined(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Write rows one after the other as int32; return where each begins, and where the last ends, beside them."""
+    ptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return np.fromiter(chain.from_iterable(rows), np.int32, ptr[-1]), ptr

@@ -12,7 +12,7 @@ from numba import njit
 def prepare() -> None:
     """Compile `refine` once, so that no clock of a pattern runs meanwhile."""
     none = np.zeros(0, np.int64)
-    refine(none, none, none, np.ones(1, bool))
+    refine(none, none, none, np.zeros(1, np.int64))
 
 
 @njit(cache=True)
@@ -56,41 +56,34 @@ def _mark(element, elements, location, set_of, first, marked, touched, count):
 
 
 @njit(cache=True)
-def refine(source, symbol, target, accepting):
-    """Refine states by acceptance and moves, and moves by symbol and target, until neither splits the other."""
-    states, moves = accepting.size, source.size
-    b_elements, b_location = np.arange(states), np.arange(states)
-    b_set = np.zeros(states, np.int64)
-    b_first, b_past = np.zeros(states + 1, np.int64), np.zeros(states + 1, np.int64)
+def refine(source, symbol, target, class_of):
+    """Refine classes of states by their moves, and moves by symbol and target, until neither splits the other.
+
+    Args:
+        source: int64 `[moves]`.
+        symbol: int64 `[moves]`.
+        target: int64 `[moves]`.
+        class_of: int64 `[states]`, a partition that no two states of one future stand apart in.
+
+    Returns:
+        int64 `[states]`: the coarsest partition that agrees with `class_of` and with the moves.
+    """
+    states, moves = class_of.size, source.size
+    b_set = _told_apart(source, symbol, target, class_of)
+    blocks = int(b_set.max()) + 1
+    b_elements, b_bounds = ordered(b_set, blocks)
+    b_location = _inverse(b_elements)
+    b_first, b_past = _room(b_bounds[:-1], states), _room(b_bounds[1:], states)
     b_marked, b_touched = np.zeros(states + 1, np.int64), np.zeros(states + 1, np.int64)
-    b_past[0] = states
-    blocks = 1
-    count = 0
-    for q in range(states):
-        if accepting[q]:
-            count = _mark(q, b_elements, b_location, b_set, b_first, b_marked, b_touched, count)
-    blocks = _split(b_elements, b_location, b_set, b_first, b_past, b_marked, b_touched, count, blocks)
-    c_elements, c_location = np.arange(moves), np.arange(moves)
-    c_set = np.zeros(moves, np.int64)
-    c_first, c_past = np.zeros(moves + 1, np.int64), np.zeros(moves + 1, np.int64)
-    c_marked, c_touched = np.zeros(moves + 1, np.int64), np.zeros(moves + 1, np.int64)
-    cords = 0
-    for m in range(moves):  # moves come sorted by symbol
-        if m == 0 or symbol[m] != symbol[m - 1]:
-            c_first[cords] = m
-            cords += 1
-        c_past[cords - 1] = m + 1
-        c_set[m] = cords - 1
-    into = np.argsort(target)
-    into_first = np.searchsorted(target[into], np.arange(states + 1))
+    cords = int(symbol.max()) + 1 if moves else 0
+    c_set = symbol.copy()
+    c_elements, c_bounds = ordered(symbol, cords)
+    c_location = _inverse(c_elements)
+    c_first, c_past = _room(c_bounds[:-1], moves + cords), _room(c_bounds[1:], moves + cords)
+    c_marked, c_touched = np.zeros(c_first.size, np.int64), np.zeros(c_first.size, np.int64)
+    into, into_first = ordered(target, states)
     b_done, c_done = 1, 0
-    while c_done < cords:
-        count = 0
-        for p in range(c_first[c_done], c_past[c_done]):
-            q = source[c_elements[p]]
-            count = _mark(q, b_elements, b_location, b_set, b_first, b_marked, b_touched, count)
-        blocks = _split(b_elements, b_location, b_set, b_first, b_past, b_marked, b_touched, count, blocks)
-        c_done += 1
+    while True:
         while b_done < blocks:
             count = 0
             for p in range(b_first[b_done], b_past[b_done]):
@@ -99,7 +92,120 @@ def refine(source, symbol, target, accepting):
                     count = _mark(into[n], c_elements, c_location, c_set, c_first, c_marked, c_touched, count)
             cords = _split(c_elements, c_location, c_set, c_first, c_past, c_marked, c_touched, count, cords)
             b_done += 1
-    return b_set
+        if c_done == cords:
+            return b_set
+        count = 0
+        for p in range(c_first[c_done], c_past[c_done]):
+            q = source[c_elements[p]]
+            count = _mark(q, b_elements, b_location, b_set, b_first, b_marked, b_touched, count)
+        blocks = _split(b_elements, b_location, b_set, b_first, b_past, b_marked, b_touched, count, blocks)
+        c_done += 1
+
+
+@njit(cache=True)
+def _told_apart(source, symbol, target, class_of):
+    """Tell states apart by hashes of their moves, again and again while that finds many; the rest is left to `refine`.
+
+    A hash only adds up what the moves write and where they lead, so states of one future are never told apart; that
+    others may stay together by chance does no harm.
+    """
+    block, blocks = _numbered(class_of.astype(np.uint64))
+    before = 0
+    while blocks > before + before // 8:
+        before = blocks
+        kind = block.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        for m in range(source.size):
+            kind[source[m]] += _mixed(np.uint64(symbol[m]) << np.uint64(32) ^ np.uint64(block[target[m]]))
+        block, blocks = _numbered(kind)
+    return block
+
+
+@njit(cache=True)
+def _mixed(value):
+    """Scatter the bits of a number (the finaliser of SplitMix64)."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@njit(cache=True)
+def _numbered(values):
+    """Number equal values alike, by first occurrence; return the numbers and how many there are."""
+    table = np.full(2 * values.size + 1, -1, np.int64)
+    number, count = np.empty(values.size, np.int64), 0
+    for n in range(values.size):
+        slot = np.int64(_mixed(values[n]) % np.uint64(table.size))
+        while table[slot] >= 0 and values[table[slot]] != values[n]:
+            slot = (slot + 1) % table.size
+        if table[slot] < 0:
+            table[slot] = n
+            number[n] = count
+            count += 1
+        else:
+            number[n] = number[table[slot]]
+    return number, count
+
+
+@njit(cache=True)
+def ordered(values, count):
+    """Sort small numbers.
+
+    Returns:
+        The places of the values in ascending order, those of equal ones too; and where those of each value below
+        `count` begin, behind them where the last ends.
+    """
+    first = np.zeros(count + 1, np.int64)
+    for value in values:
+        first[value + 1] += 1
+    first = np.cumsum(first)
+    free, places = first.copy(), np.empty(values.size, np.int64)
+    for n in range(values.size):
+        places[free[values[n]]] = n
+        free[values[n]] += 1
+    return places, first
+
+
+@njit(cache=True)
+def _inverse(places):
+    inverse = np.empty_like(places)
+    for n in range(places.size):
+        inverse[places[n]] = n
+    return inverse
+
+
+@njit(cache=True)
+def _room(values, size):
+    wide = np.zeros(size + 1, np.int64)
+    wide[: values.size] = values
+    return wide
+
+
+@njit(cache=True)
+def distances(source, target, goals):
+    """Return int64 `[states]`: the fewest moves from each state to one of some states; -1 where there is no way.
+
+    Args:
+        source: int64 `[moves]`.
+        target: int64 `[moves]`.
+        goals: bool `[states]`.
+    """
+    into, first = ordered(target, goals.size)
+    distance, queue, tail = np.full(goals.size, -1, np.int64), np.empty(goals.size, np.int64), 0
+    for state in np.flatnonzero(goals):
+        distance[state] = 0
+        queue[tail] = state
+        tail += 1
+    head = 0
+    while head < tail:
+        state = queue[head]
+        head += 1
+        for n in range(first[state], first[state + 1]):
+            before = source[into[n]]
+            if distance[before] < 0:
+                distance[before] = distance[state] + 1
+                queue[tail] = before
+                tail += 1
+    return distance
 
 
 @njit(cache=True)

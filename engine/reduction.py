@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import effort
-from engine.table import Table, flat, united
+from engine.table import Table, united
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from engine.table import Move
+    from engine.table import Moves
 
 
-def reduced(rows: Sequence[Sequence[Move]], accepting: np.ndarray, steps: float = math.inf) -> Table:
+def reduced(given: Moves, accepting: np.ndarray, steps: float = math.inf) -> Table:
     """Trim, then join bisimilar states, forwards and backwards, until neither joins any more.
 
     Args:
-        rows: the moves of each state; state 0 is the initial one.
+        given: the moves of an automaton whose state 0 is the initial one.
         accepting: bool `[states]`.
         steps: of work after which no states are joined any more; the language is the same.
     """
-    source, symbol, target, origin, sets = flat(rows)
+    source, symbol, target, origin, sets = given
     moves = np.stack([source, symbol, target, origin])
     useful = np.isfinite(_distance(target, source, _first(accepting.size)))
     useful &= np.isfinite(_distance(source, target, accepting))

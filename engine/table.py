@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.partition import refine
+from engine.partition import distances, refine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Move = tuple[tuple[int, ...], int, frozenset[int]]
 """Symbols, the state that they lead to, the leaves that they may come from."""
+
+
+class Moves(NamedTuple):
+    """The moves of an automaton, in any order.
+
+    Attributes:
+        source: int64 `[moves]`.
+        symbol: int64 `[moves]`.
+        target: int64 `[moves]`.
+        origin: int64 `[moves]`, index into `origin_sets`.
+        origin_sets: sets of leaf ids.
+    """
+
+    source: np.ndarray
+    symbol: np.ndarray
+    target: np.ndarray
+    origin: np.ndarray
+    origin_sets: list[frozenset[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,23 +77,24 @@ class Table:
             yield tuple(symbols), target, self.origin_sets[origin]
 
 
-def minimal(rows: Sequence[Sequence[Move]], accepting: np.ndarray) -> Table:
+def minimal(moves: Moves, accepting: np.ndarray) -> Table:
     """Drop the states that can't accept and join those that can't be told apart (Valmari, Lehtinen 2008).
 
     Args:
-        rows: the moves of each state; state 0 is the initial one.
+        moves: of a deterministic automaton whose state 0 is the initial one.
         accepting: bool `[states]`.
     """
-    source, symbol, target, origin, sets = flat(rows)
-    alive = _co_accessible(source, target, accepting)
+    source, symbol, target, origin, sets = moves
+    distance = distances(source, target, accepting)
+    alive = distance >= 0
     if not alive[0]:
         none = np.zeros(0, np.int64)
         return Table(np.zeros(1, bool), np.zeros(2, np.int64), none, none, none, [])
     kept = alive[source] & alive[target]
     source, symbol, target, origin = source[kept], symbol[kept], target[kept], origin[kept]
     number = np.cumsum(alive) - 1
-    order = np.argsort(symbol, kind="stable")
-    block = refine(number[source][order], symbol[order], number[target][order], accepting[alive])
+    # States that can't be told apart are equally far from acceptance.
+    block = refine(number[source], symbol, number[target], distance[alive])
     # The initial state comes first.
     swap = np.arange(int(block.max()) + 1)
     swap[[0, block[0]]] = swap[[block[0], 0]]
@@ -88,10 +107,8 @@ def minimal(rows: Sequence[Sequence[Move]], accepting: np.ndarray) -> Table:
     return Table(joined, ptr, key % width, block[number[target[first]]], origin, sets)
 
 
-def flat(
-    rows: Sequence[Sequence[Move]],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[frozenset[int]]]:
-    """Write the moves out as arrays: source, symbol, target, origin; and the sets that the origins number."""
+def flat(rows: Sequence[Sequence[Move]]) -> Moves:
+    """Write the moves of each state out as arrays."""
     sets: dict[frozenset[int], int] = {}
     groups = [
         (source, len(symbols), target, sets.setdefault(leaves, len(sets)))
@@ -100,7 +117,7 @@ def flat(
     ]
     symbol = np.fromiter((s for row in rows for symbols, _, _ in row for s in symbols), np.int64)
     source, count, target, origin = np.asarray(groups, np.int64).reshape(-1, 4).T
-    return np.repeat(source, count), symbol, np.repeat(target, count), np.repeat(origin, count), list(sets)
+    return Moves(np.repeat(source, count), symbol, np.repeat(target, count), np.repeat(origin, count), list(sets))
 
 
 def united(
@@ -125,17 +142,3 @@ def united(
         out[at] = numbers.setdefault(leaves, len(numbers))
     first = kept[starts]
     return key[first], order[first], out, list(numbers)
-
-
-def _co_accessible(source: np.ndarray, target: np.ndarray, accepting: np.ndarray) -> np.ndarray:
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import breadth_first_order
-
-    # The reversed moves, and one more node that leads to every accepting state.
-    states = accepting.size
-    rows = np.concatenate([target, np.full(int(accepting.sum()), states)])
-    columns = np.concatenate([source, np.flatnonzero(accepting)])
-    graph = coo_matrix((np.ones(rows.size, bool), (rows, columns)), (states + 1, states + 1)).tocsr()
-    alive = np.zeros(states + 1, bool)
-    alive[breadth_first_order(graph, states, return_predecessors=False)] = True
-    return alive[:states]

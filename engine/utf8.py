@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from engine import effort
 
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
     from engine.alphabet import Alphabet
     from engine.nfa import Symbols
     from engine.pattern import Ranges
+    from engine.table import Table
 
 Block = tuple[tuple[tuple[int, int, int], ...], ...]
 """A small automaton, its start the last state: state -> moves (low byte, high byte, next); ways out are ~0, ~1, …"""
@@ -83,53 +88,87 @@ Exit = tuple[int, int]
 """The state that a character leads to, and its origin."""
 
 
-class Writer:
-    """Writes moves on characters as moves on bytes, with states in between for characters of several bytes.
-
-    States in between that lead alike are one, so a minimal automaton stays minimal.
+class Written(NamedTuple):
+    """An automaton over bytes.
 
     Attributes:
         states: how many there are; the first are those of the automaton over characters.
-        edges: (source, low byte, high byte, target, origin).
+        edges: int64 `[5 edges]`: source, low byte, high byte, target, origin.
         origin_sets: the set of leaves that each origin stands for.
     """
 
-    def __init__(self, states: int, alphabet: Alphabet, budget: int) -> None:
-        """Begin with the states over characters.
+    states: int
+    edges: np.ndarray
+    origin_sets: list[frozenset[int]]
 
-        Args:
-            states: how many there are.
-            alphabet: whose symbols are moved by.
-            budget: of states over bytes.
-        """
-        self.states = states
+
+def written(table: Table, alphabet: Alphabet, budget: int, together: bool = True) -> Written:
+    """Write moves on characters as moves on bytes, with states in between for characters of several bytes.
+
+    States in between that lead alike are one, so a minimal automaton stays minimal.
+
+    Args:
+        table: over characters.
+        alphabet: whose symbols are moved by.
+        budget: of states over bytes.
+        together: whether the moves of a state share states in between; so they must not where one symbol may lead to
+            several states.
+
+    Raises:
+        TooManyBytesError: that or the limit of work is passed.
+    """
+    source = np.repeat(np.arange(table.states), np.diff(table.ptr))
+    moves = np.stack([source, table.symbol, table.target, table.origin])
+    writer = _Writer(table, alphabet, budget)
+    groups = 1 + int((moves[[0, 2, 3], 1:] != moves[[0, 2, 3], :-1]).any(axis=0).sum())
+    writer.spend(8 * table.states + 0.2 * source.size + groups, frozenset())
+    wide = np.asarray([bool(ranges) for ranges in alphabet.beyond_ascii])[table.symbol]
+    for state, own in groupby(moves[:, wide].T.tolist(), itemgetter(0)):
+        ways: dict[Exit, list[int]] = {}
+        for _, symbol, target, origin in own:
+            ways.setdefault((target, origin), []).append(symbol)
+        for apart in [ways] if together else [{exit_: symbols} for exit_, symbols in ways.items()]:
+            writer.add(state, apart)
+    edges = np.concatenate([_ascii(moves, alphabet), np.asarray(writer.edges, np.int64).reshape(-1, 5).T], axis=1)
+    return Written(writer.states, edges, writer.origin_sets)
+
+
+def _ascii(moves: np.ndarray, alphabet: Alphabet) -> np.ndarray:
+    """Return the edges of the characters below 128, each a byte."""
+    low, high = np.asarray([span for ranges in alphabet.ascii for span in ranges], np.int64).reshape(-1, 2).T
+    count = np.asarray([len(ranges) for ranges in alphabet.ascii])
+    first = np.cumsum(count) - count
+    source, symbol, target, origin = np.repeat(moves, count[moves[1]], axis=1)
+    nth = np.arange(source.size) - np.repeat(np.cumsum(count[moves[1]]) - count[moves[1]], count[moves[1]])
+    at = first[symbol] + nth
+    return np.stack([source, low[at], high[at], target, origin])
+
+
+class _Writer:
+    """Writes the moves on characters beyond ASCII.
+
+    Attributes:
+        states: as in `Written`.
+        edges: (source, low byte, high byte, target, origin).
+        origin_sets: as in `Written`.
+    """
+
+    def __init__(self, table: Table, alphabet: Alphabet, budget: int) -> None:
+        self.states = table.states
         self.edges: list[tuple[int, int, int, int, int]] = []
-        self.origin_sets: list[frozenset[int]] = []
+        self.origin_sets = list(table.origin_sets)
         self._alphabet = alphabet
         self._budget = budget
-        self._origins: dict[frozenset[int], int] = {}
-        self._ascii: dict[Symbols, Ranges] = {}
+        self._origins = {leaves: n for n, leaves in enumerate(self.origin_sets)}
         self._blocks: dict[tuple[Symbols, ...], _Ways] = {}
         self._numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
         self._known: dict[tuple[int, int, tuple[Exit, ...]], Exit] = {}
 
-    def add(self, source: int, moves: Iterable[tuple[Symbols, int, frozenset[int]]]) -> None:
-        """Add the moves of a state: symbols, target, leaves; no symbol in two of them."""
-        wide, exits = [], []
-        self._spend(8, frozenset())
-        for symbols, target, leaves in moves:
-            self._spend(1 + 0.2 * len(symbols), leaves)
-            origin = self._origin(leaves)
-            if symbols not in self._ascii:
-                self._ascii[symbols] = _merged(span for symbol in symbols for span in self._alphabet.ascii[symbol])
-            self.edges += [(source, low, high, target, origin) for low, high in self._ascii[symbols]]
-            beyond = tuple(symbol for symbol in symbols if self._alphabet.beyond_ascii[symbol])
-            if beyond:
-                wide.append(beyond)
-                exits.append((target, origin))
-        if wide:
-            ways = self._ways(tuple(wide))
-            self.edges += [(source, low, high, *self._exit(ways, tuple(exits), to)) for low, high, to in ways.block[-1]]
+    def add(self, source: int, moves: dict[Exit, list[int]]) -> None:
+        """Add the moves of a state: symbols by where they lead, none in two of them."""
+        ways = self._ways(tuple(map(tuple, moves.values())))
+        exits = tuple(moves)
+        self.edges += [(source, low, high, *self._exit(ways, exits, to)) for low, high, to in ways.block[-1]]
 
     def _exit(self, ways: _Ways, exits: tuple[Exit, ...], node: int) -> Exit:
         """Return the state that stands for a node of a block whose ways out lead to `exits`, and what leads there."""
@@ -139,14 +178,15 @@ class Writer:
         key = (ways.number, node, own)
         if key not in self._known:
             leaves = frozenset[int]().union(*(self.origin_sets[origin] for _, origin in own))
-            self._spend(4 + 1.5 * len(ways.block[node]) + len(own), leaves)
+            self.spend(4 + 1.5 * len(ways.block[node]) + len(own), leaves)
             moves = [(low, high, *self._exit(ways, exits, to)) for low, high, to in ways.block[node]]
             state = self._state(_joined((low, high, to) for low, high, to, _ in moves), leaves)
             self.edges += [(state, *move) for move in moves]
             self._known[key] = (state, self._origin(leaves))
         return self._known[key]
 
-    def _spend(self, steps: float, leaves: frozenset[int]) -> None:
+    def spend(self, steps: float, leaves: frozenset[int]) -> None:
+        """Count steps, for the characters of these leaves."""
         try:
             effort.spend(steps)
         except effort.OutOfStepsError:

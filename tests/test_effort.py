@@ -11,7 +11,7 @@ from engine import automaton, constraints, effort
 from engine.constraints.json_schema import texts
 from engine.determinise import Determiniser
 from engine.errors import SizeError
-from engine.utf8 import TooManyBytesError, Writer
+from engine.utf8 import TooManyBytesError, written
 
 
 def test_limits_nest_and_what_is_spent_inside_counts_outside() -> None:
@@ -99,9 +99,8 @@ def test_both_attempts_at_an_automaton_and_its_bytes_share_their_steps() -> None
 def test_the_writing_of_bytes_ends_with_its_steps() -> None:
     determiniser = Determiniser(constraints.read("regex", r"\w+").pattern, 10)
     table = determiniser.table()
-    writer = Writer(table.states, determiniser.alphabet, 10_000)
     with effort.limited(50), pytest.raises(TooManyBytesError, match="takes too much work"):
-        writer.add(0, list(table.moves(0)))
+        written(table, determiniser.alphabet, 10_000)
 
 
 WORDS = ["QUARTZ", "ZINC", "TABLE", "BLED", "LEDGER", "GERMAN", "MANTIS", "TISSUE", "SUE", "UEBER", "BERRY", "RYE"]

@@ -99,7 +99,15 @@ def starts_with(name: str, *modules: str) -> bool:
 # The layers of the engine, lowest first. A module may import its own layer and those before it.
 ENGINE_LAYERS = (
     ("engine.errors",),
-    ("engine.effort", "engine.noise", "engine.partition", "engine.trie", "engine.composition", "engine.token_bytes"),
+    (
+        "engine.effort",
+        "engine.noise",
+        "engine.partition",
+        "engine.subsets",
+        "engine.trie",
+        "engine.composition",
+        "engine.token_bytes",
+    ),
     ("engine.vocabulary", "engine.pattern", "engine.table"),
     ("engine.alphabet",),
     ("engine.nfa", "engine.utf8"),

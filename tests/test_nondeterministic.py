@@ -17,6 +17,7 @@ from engine.constraints import Constraint, read
 from engine.determinise import Determiniser, OverBudgetError
 from engine.errors import SizeError
 from engine.reduction import bisimilar, reduced
+from engine.table import flat
 from engine.vocabulary import Vocabulary
 
 AMBIGUOUS = [
@@ -94,7 +95,7 @@ def test_bisimilar_states_are_those_that_no_round_of_naive_refinement_tells_apar
 @pytest.mark.parametrize("steps", [math.inf, 0])
 def test_reduction_keeps_the_language_and_adds_no_path(steps, moves, accepting) -> None:
     rows = [[((s,), r, frozenset({p})) for p, s, r in dict.fromkeys(moves) if p == q] for q in range(6)]
-    table = reduced(rows, np.asarray(accepting), steps)
+    table = reduced(flat(rows), np.asarray(accepting), steps)
 
     def paths(edges: list[tuple[int, int, int]], final: np.ndarray, word: tuple[int, ...]) -> int:
         count = {0: 1}
@@ -123,7 +124,7 @@ def test_a_long_chain_is_joined_in_little_time() -> None:
     rows = [[((0,), n + 1, frozenset())] for n in range(states)] + [[]]
     rows[5].append(((0,), states, frozenset()))
     marked = np.arange(states + 1) == states
-    assert reduced(rows, marked).states == states + 1
+    assert reduced(flat(rows), marked).states == states + 1
 
 
 @pytest.mark.parametrize("source", AMBIGUOUS)
