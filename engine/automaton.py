@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import effort, utf8
-from engine.determinise import Determiniser, OverBudgetError, may_follow
+from engine.determinise import Determiniser, OverBudgetError
 from engine.errors import Finding, Place, SizeError
 from engine.partition import breadth_first, prepare
 from engine.pattern import Complement, Graph, Intersection, Repeat, looks
@@ -92,8 +92,8 @@ class ByteAutomaton:
     @cached_property
     def ptr(self) -> np.ndarray:
         """int64 `[states · byte_classes + 1]`: the moves of state `q` by class `c` begin at `q · byte_classes + c`."""
-        cells = np.arange(self.states * self.byte_classes + 1)
-        return np.searchsorted(self.source.astype(np.int64) * self.byte_classes + self.symbol, cells)
+        cells = self.source.astype(np.int64) * self.byte_classes + self.symbol
+        return np.append(0, np.cumsum(np.bincount(cells, minlength=self.states * self.byte_classes)))
 
     @cached_property
     def move(self) -> np.ndarray:
@@ -168,13 +168,14 @@ def compile(
     Raises:
         SizeError: a budget is passed; names the construct that takes most of it.
     """
+    looking = looks(pattern)
     if budget is None:
-        budget = LOOK_AROUND_BUDGET if looks(pattern) else STATE_BUDGET
+        budget = LOOK_AROUND_BUDGET if looking else STATE_BUDGET
     prepare()
     determiniser = Determiniser(pattern, budget)
     try:
         with effort.limited(steps):
-            table, cost = _table(determiniser, steps)
+            table, cost = _table(determiniser, steps, looking)
             written = utf8.written(table, determiniser.alphabet, BYTE_BUDGET, together=cost is None)
     except OverBudgetError as error:
         raise _too_large(str(error), error.blame, source) from None
@@ -187,9 +188,9 @@ def compile(
     return replace(found, findings=(_kept(cost, table, source),))
 
 
-def _table(determiniser: Determiniser, steps: float) -> tuple[Table, OverBudgetError | None]:
+def _table(determiniser: Determiniser, steps: float, looking: bool) -> tuple[Table, OverBudgetError | None]:
     """Return the deterministic automaton, or a nondeterministic one and why it is that."""
-    if not may_follow(determiniser.pattern):
+    if looking or isinstance(determiniser.pattern, (Intersection, Complement)):
         return determiniser.table(), None
     try:
         with effort.limited(DETERMINISTIC_SHARE * steps):
@@ -219,7 +220,8 @@ def _byte_automaton(accepting: np.ndarray, written: Written, leaves: tuple[Origi
     final[number[: accepting.size]] = accepting
     moves = np.stack([number[source], symbol, number[target], origin])
     moves, class_of = _joined_classes(moves, classes)
-    source, symbol, target, origin = moves[:, np.lexsort(moves[2::-1])].astype(np.int32)
+    # In one layout whatever the number of moves: compiled loops are compiled anew for another.
+    source, symbol, target, origin = moves[:, np.lexsort(moves[2::-1])].astype(np.int32, order="C")
     used = np.bincount(origin, minlength=len(sets)) > 0
     return ByteAutomaton(
         byte_class=class_of[byte_class].astype(np.uint8),

@@ -16,7 +16,7 @@ from engine.alphabet import Alphabet, alphabet_of
 from engine.conditions import Conditions
 from engine.machines import Follow, Inverse, Product, Subsets
 from engine.nfa import Nfa, TooManyStatesError
-from engine.pattern import Complement, Intersection, looks, nodes, without_edges
+from engine.pattern import Complement, Intersection, is_look, nodes, without_edges
 from engine.reduction import reduced
 from engine.table import Moves, Table, flat, minimal
 
@@ -36,11 +36,6 @@ ATOMS = 250_000
 """States of Thompson's automaton."""
 _SAMPLE = 300_000
 """Atoms looked at to find the construct that takes most."""
-
-
-def may_follow(pattern: Pattern) -> bool:
-    """Whether a pattern has a follow automaton: no look-around, and as a whole no intersection or complement."""
-    return not looks(pattern) and not isinstance(pattern, Intersection | Complement)
 
 
 class OverBudgetError(Exception):
@@ -74,9 +69,10 @@ class Determiniser:
         return self._explored(self._machine(self.pattern), self.budget)
 
     def follow(self, reducing: float) -> Table:
-        """Return a nondeterministic automaton of a whole pattern that `may_follow`, in the end with joined states.
+        """Return a nondeterministic automaton, in the end with joined states, of a pattern without look-around.
 
-        After `reducing` steps no more of them are joined, which keeps the language.
+        As a whole it must be no intersection or complement. After `reducing` steps no more states are joined, which
+        keeps the language.
         """
         machine = self._thompson(self.pattern)
         assert isinstance(machine, Subsets)
@@ -102,11 +98,11 @@ class Determiniser:
             inside = list(nodes(pattern, closed=True))
             effort.spend(len(inside))
             for node in inside:
-                if isinstance(node, Intersection | Complement) and id(node) not in self._tables:
+                if isinstance(node, (Intersection, Complement)) and id(node) not in self._tables:
                     self._tables[id(node)] = self._explored(self._machine(node), self.budget)
             nfa.state()  # 0, the final one
             entry = nfa.add(pattern, 0)
-            return Conditions(nfa, entry) if looks(pattern) else Subsets(nfa, entry)
+            return Conditions(nfa, entry) if any(map(is_look, inside)) else Subsets(nfa, entry)
         except TooManyStatesError:
             raise OverBudgetError(
                 f"takes more than {ATOMS:,} states before it is made deterministic", _most_states(nfa)

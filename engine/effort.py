@@ -53,7 +53,7 @@ def spend(steps: float) -> None:
 def left() -> float:
     """Return the steps that the innermost limit leaves, for a compiled loop to count them itself."""
     budget = _current.get()
-    return math.inf if budget is None else budget.left
+    return math.inf if budget is None else float(budget.left)
 
 
 def pay(result: object, steps: float) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Symbols = tuple[int, ...]
 
+_PAID = 16
+"""States whose work is counted together: counting takes as long as making one."""
+
 
 class TooManyStatesError(Exception):
     """The copies of a repetition pass the budget; `engine.automaton.compile` says so in the user's words."""
@@ -66,6 +69,7 @@ class Nfa:
     construct: list[int] = field(default_factory=list)
     constructs: list[tuple[Pattern, int]] = field(default_factory=list)
     _entries: dict[tuple[int, int, bool], int] = field(default_factory=dict)
+    _leaves: dict[int, tuple[Symbols, frozenset[int]]] = field(default_factory=dict)
     _inside: int = -1
     _depth: int = 0
 
@@ -78,9 +82,11 @@ class Nfa:
         guard: int = -1,
     ) -> int:
         """Add a state."""
-        if len(self.splits) >= self.budget:
+        number = len(self.splits)
+        if number >= self.budget:
             raise TooManyStatesError
-        effort.spend(3)
+        if number % _PAID == _PAID - 1:
+            effort.spend(3 * _PAID)
         self.symbols.append(symbols)
         self.target.append(target)
         # What a look-around reads is a condition, it writes nothing.
@@ -88,7 +94,7 @@ class Nfa:
         self.splits.append(splits)
         self.guard.append(guard)
         self.construct.append(self._inside)
-        return len(self.splits) - 1
+        return number
 
     def add(self, pattern: Pattern, then: int) -> int:
         """Add the states of a pattern that is followed by the state `then`; return its entry.
@@ -96,14 +102,20 @@ class Nfa:
         A pattern that stands in two places with the same state behind them has its states once.
         """
         if isinstance(pattern, Chars):
-            symbols = self.alphabet.symbols_of[pattern.ranges]
-            # The copies of a repetition are one leaf.
-            leaf = self.leaf_ids.setdefault(pattern.origin, len(self.leaf_ids))
-            return self.state(symbols, then, frozenset((leaf,))) if symbols else self.state()
+            symbols, leaves = self._leaf(pattern)
+            return self.state(symbols, then, leaves) if symbols else self.state()
         key = (id(pattern), then, self._depth > 0)
         if key not in self._entries:
             self._entries[key] = self._add(pattern, then)
         return self._entries[key]
+
+    def _leaf(self, leaf: Chars) -> tuple[Symbols, frozenset[int]]:
+        """Return what a leaf reads, and itself as what it writes; the copies of a repetition are one leaf."""
+        known = self._leaves.get(id(leaf))
+        if known is None:
+            number = self.leaf_ids.setdefault(leaf.origin, len(self.leaf_ids))
+            known = self._leaves[id(leaf)] = self.alphabet.symbols_of[leaf.ranges], frozenset((number,))
+        return known
 
     def _add(self, pattern: Pattern, then: int) -> int:
         match pattern:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -15,8 +15,7 @@ ANY: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 """Every code point that UTF-8 can write: all but the surrogates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """A span `[start, stop)` of the source text, in characters.
 
     For a list of choices the source is the choices joined by newlines; for a JSON source `pointer` is the JSON pointer
@@ -144,15 +143,16 @@ def difference(whole: Pattern, without: Pattern, origin: Origin) -> Pattern:
 
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns that a pattern is made of."""
+    # Leaves, most of a pattern by far, first.
     match pattern:
+        case Chars():
+            return ()
         case Concat(parts) | Union(parts) | Intersection(parts):
             return parts
         case Repeat(body) | Atomic(body) | Look(body) | Complement(body):
             return (body,)
         case Graph(arcs):
             return tuple(part for _, part, _ in arcs)
-        case _:
-            return ()
 
 
 def nodes(pattern: Pattern, closed: bool = False) -> Iterable[Pattern]:
@@ -166,7 +166,7 @@ def nodes(pattern: Pattern, closed: bool = False) -> Iterable[Pattern]:
     while stack:
         node = stack.pop()
         yield node
-        if closed and isinstance(node, (Intersection, Complement)):
+        if isinstance(node, Chars) or (closed and isinstance(node, (Intersection, Complement))):
             continue
         for child in children(node):
             if id(child) not in seen:
@@ -201,9 +201,14 @@ def character_sets(pattern: Pattern) -> list[Ranges]:
     return list(dict.fromkeys(node.ranges for node in nodes(pattern) if isinstance(node, Chars)))
 
 
+def is_look(node: Pattern) -> bool:
+    """Whether a node is a look-around, or what takes one, an atomic group."""
+    return isinstance(node, (Look, Atomic))
+
+
 def looks(pattern: Pattern) -> bool:
-    """Whether a look-around of the pattern's own text stands in it, or what takes one, an atomic group."""
-    return any(isinstance(node, (Look, Atomic)) for node in nodes(pattern, closed=True))
+    """Whether a look-around of the pattern's own text stands in it."""
+    return any(map(is_look, nodes(pattern, closed=True)))
 
 
 def nullable(pattern: Pattern) -> bool:

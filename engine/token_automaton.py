@@ -297,11 +297,16 @@ def _too_many_pairs(automaton: ByteAutomaton, budget: int) -> SizeError:
 
 def _state_spans(automaton: ByteAutomaton) -> tuple[tuple[tuple[int, int], ...], ...]:
     """For each byte state the distinct source spans of the leaves that its moves come from, in source order."""
-    spans = []
     ptr = automaton.ptr[:: automaton.byte_classes].tolist()
+    known: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
+    spans = []
+    origins = automaton.origin.tolist()
     for begin, stop in pairwise(ptr):
-        leaves = {leaf for s in set(automaton.origin[begin:stop].tolist()) for leaf in automaton.origin_sets[s]}
-        spans.append(tuple(sorted({(automaton.leaves[n].start, automaton.leaves[n].stop) for n in leaves})))
+        own = tuple(origins[begin:stop])
+        if own not in known:
+            leaves = {leaf for s in set(own) for leaf in automaton.origin_sets[s]}
+            known[own] = tuple(sorted({automaton.leaves[leaf][:2] for leaf in leaves}))
+        spans.append(known[own])
     return tuple(spans)
 
 
@@ -365,20 +370,18 @@ def _live(moves: list[tuple[np.ndarray, np.ndarray]], start: int, accepting: np.
 def _edges(automaton: TokenAutomaton) -> Edges:
     states = automaton.states
     classes = np.repeat(np.arange(automaton.classes, dtype=np.int32), np.diff(automaton.class_ptr))
-    order = np.lexsort((classes, automaton.class_target, automaton.class_source))
+    # Classes ascend already, and stay so among the moves of one source and target.
+    order = np.argsort(automaton.class_source.astype(np.int64) * states + automaton.class_target, kind="stable")
     source, target = automaton.class_source[order], automaton.class_target[order]
     classes = classes[order]
     first = np.ones(source.size, bool)
     first[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
     starts = np.append(np.flatnonzero(first), source.size)
     labels: dict[bytes, int] = {}
-    groups: list[np.ndarray] = []
-    label = np.zeros(starts.size - 1, np.uint32)
-    for e in range(starts.size - 1):
-        group = classes[starts[e] : starts[e + 1]]
-        label[e] = labels.setdefault(group.tobytes(), len(groups))
-        if label[e] == len(groups):
-            groups.append(group)
+    data = classes.tobytes()
+    width = classes.itemsize
+    groups = (data[width * begin : width * stop] for begin, stop in pairwise(starts.tolist()))
+    label = np.asarray([labels.setdefault(group, len(labels)) for group in groups], np.uint32)
     counts = np.bincount(source[first], minlength=states)
     tokens = np.argsort(automaton.token_class, kind="stable").astype(np.int32)
     per_class = np.bincount(automaton.token_class, minlength=automaton.classes)
@@ -386,8 +389,8 @@ def _edges(automaton: TokenAutomaton) -> Edges:
         ptr=np.cumsum([0, *counts], dtype=np.uint32),
         target=target[first].astype(np.uint32),
         label=label,
-        label_ptr=np.cumsum([0, *(g.size for g in groups)], dtype=np.int32),
-        label_class=np.concatenate([np.zeros(0, np.int32), *groups]),
+        label_ptr=np.cumsum([0, *(len(group) // width for group in labels)], dtype=np.int32),
+        label_class=np.frombuffer(bytearray().join(labels), np.int32),
         class_tokens_ptr=np.cumsum([0, *per_class], dtype=np.int32),
         class_tokens=tokens,
     )

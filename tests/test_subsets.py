@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import effort
+from engine import composition, constraints, effort, subsets, token_automaton
 from engine.determinise import Determiniser, OverBudgetError
 from engine.machines import Subsets
-from engine.partition import distances, refine
+from engine.partition import breadth_first, distances, refine
 from engine.pattern import Chars, Concat, Graph, Origin, Pattern, Repeat, Union
+from engine.vocabulary import Vocabulary
 
 RANGES = [((97, 97),), ((98, 98),), ((97, 98),), ((97, 99), (233, 233)), ((0, 0xD7FF), (0xE000, 0x10FFFF)), ()]
 LEAVES = st.builds(lambda ranges, n: Chars(ranges, Origin(n, n + 1)), st.sampled_from(RANGES), st.integers(0, 4))
@@ -119,3 +120,13 @@ def test_distances_are_the_fewest_moves_to_a_goal(moves, goals) -> None:
             best[p] = min(best[p], best[r] + 1)
     found = distances(source, target, np.asarray(goals))
     assert found.tolist() == [-1 if n > 8 else n for n in best]
+
+
+def test_no_constraint_makes_the_compiled_loops_compile_anew() -> None:
+    vocabulary = Vocabulary((b"a", b"b", b"c", b"d"), frozenset(), frozenset())
+    loops = (subsets.explore, refine, distances, breadth_first, composition.compose)
+    counts = []
+    for source in ("[ab]{3}c|d", "a", "[ab]*", "", "(?=a)[ab]b", "a|é"):
+        token_automaton.compile(constraints.read("regex", source), vocabulary)
+        counts.append([len(loop.signatures) for loop in loops])
+    assert counts[1:] == counts[:-1]

@@ -24,6 +24,7 @@ from engine.pattern import Repeat, nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from engine.automaton import ByteAutomaton
     from engine.constraints import Constraint
     from engine.pattern import Origin
     from engine.trace import Config
@@ -163,10 +164,7 @@ def _size(constraint: Constraint) -> list[Finding]:
     compiled = constraint.automaton
     if compiled.states < MANY_STATES:
         return []
-    leaves = [np.asarray(found, np.int64) for found in compiled.origin_sets]
-    written = np.unique(compiled.source.astype(np.int64) * len(leaves) + compiled.origin)
-    by_state = [leaves[at % len(leaves)] + (at // len(leaves)) * len(compiled.leaves) for at in written.tolist()]
-    states = np.bincount(np.unique(np.concatenate(by_state)) % len(compiled.leaves), minlength=len(compiled.leaves))
+    states = _states_by_leaf(compiled)
     largest = [leaf for leaf in np.argsort(-states, kind="stable")[:SHOWN].tolist() if states[leaf]]
     repeats = [node for node in nodes(constraint.pattern) if isinstance(node, Repeat)]
     places = [place_of(constraint, _copied(repeats, compiled.leaves[leaf])) for leaf in largest]
@@ -180,6 +178,18 @@ def _size(constraint: Constraint) -> list[Finding]:
     }
     advice = "Lower the bound of its repetition if runs are slow."
     return [Finding("large", "info", places[0], message, (advice,), related=tuple(places[1:]), evidence=evidence)]
+
+
+def _states_by_leaf(automaton: ByteAutomaton) -> np.ndarray:
+    """Return int `[leaves]`: how many states have a move that each leaf may write."""
+    sets, leaves = len(automaton.origin_sets), len(automaton.leaves)
+    state, origin = np.divmod(np.unique(automaton.source.astype(np.int64) * sets + automaton.origin), sets)
+    sizes = np.asarray([len(found) for found in automaton.origin_sets])
+    flat = np.asarray([leaf for found in automaton.origin_sets for leaf in found])
+    count = sizes[origin]
+    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    leaf = flat[np.repeat((np.cumsum(sizes) - sizes)[origin], count) + nth]
+    return np.bincount(np.unique(np.repeat(state, count) * leaves + leaf) % leaves, minlength=leaves)
 
 
 def _copied(repeats: list[Repeat], leaf: Origin) -> Origin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from engine.constraints import Constraint
     from engine.diagnosis.subject import Subject
     from engine.errors import Place
+    from engine.pattern import Ranges
     from engine.trace import Config
 
 _QUANTIFIER = re.compile(r"(?:\*|\+|\{(\d*),\})\??$")
@@ -44,13 +46,14 @@ def loops(constraint: Constraint, blanks: bool) -> set[int]:
 def _blank_leaves(constraint: Constraint) -> set[int]:
     """The leaves whose characters are all blanks."""
     characters = [(n.origin, n.ranges) for n in nodes(constraint.pattern) if isinstance(n, Chars)]
-    other = {
-        origin
-        for origin, ranges in characters
-        if not all(high - low < 32 and all(chr(c).isspace() for c in range(low, high + 1)) for low, high in ranges)
-    }
+    other = {origin for origin, ranges in characters if not _blank(ranges)}
     blank = {origin for origin, _ in characters} - other
     return {leaf for leaf, origin in enumerate(constraint.automaton.leaves) if origin in blank}
+
+
+@lru_cache(maxsize=1_024)
+def _blank(ranges: Ranges) -> bool:
+    return all(high - low < 32 and all(chr(c).isspace() for c in range(low, high + 1)) for low, high in ranges)
 
 
 def findings(subject: Subject) -> list[Finding]:

@@ -88,6 +88,7 @@ class Walker:
 
     automaton: ByteAutomaton
     _targets: dict[int, dict[int, list[int]]] = field(default_factory=dict, repr=False)
+    _ways: dict[frozenset[int], list[tuple[int, frozenset[int], int]]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def moves(self) -> tuple[np.ndarray, ...]:
@@ -140,6 +141,16 @@ class Walker:
             for symbol, targets in self.targets(state).items():
                 gathered.setdefault(symbol, set()).update(targets)
         return {symbol: frozenset(targets) for symbol, targets in gathered.items()}
+
+    def ways(self, states: frozenset[int]) -> list[tuple[int, frozenset[int], int]]:
+        """Return for each byte class that moves any of the states, ascending, the next states and how far they are.
+
+        They are kept: a walk comes back to where a part repeats.
+        """
+        if states not in self._ways:
+            moves = sorted(self.next_states(states).items())
+            self._ways[states] = [(symbol, targets, self.to_go(targets)) for symbol, targets in moves]
+        return self._ways[states]
 
     def following(self, states: frozenset[int]) -> dict[int, tuple[frozenset[int], set[int]]]:
         """Return for each byte class that moves any of the states the next states and the leaves that write it."""
@@ -332,11 +343,11 @@ def _walk(walker: Walker, limit: int, rng: np.random.Generator) -> bytes:
     states, data = walker.start, bytearray()
     while True:
         left = limit - len(data) - 1
-        ways = {s: to for s, to in walker.next_states(states).items() if walker.to_go(to) <= left}
+        ways = {symbol: to for symbol, to, far in walker.ways(states) if far <= left}
         if walker.ends(states) and (not ways or rng.random() < 0.25):
             return bytes(data)
         # One of the ways on, then one of its bytes: a class of sixty letters is not sixty times as likely as a quote.
-        choice = sorted(s for s in ways if walker.plain_of[s]) or sorted(ways)
+        choice = [s for s in ways if walker.plain_of[s]] or list(ways)
         symbol = choice[rng.integers(len(choice))]
         written = walker.plain_of[symbol] or walker.bytes_of[symbol].tolist()
         data.append(written[rng.integers(len(written))])
