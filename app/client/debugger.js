@@ -192,14 +192,15 @@ export function mount({element, props, server, watch, trigger}) {
     lessons?.close();
     if (words.a && (words.a !== shown.a || (words.b ?? null) !== shown.b)) {
       if (!await open(words.a)) return gone(words.a);
-      await want_(words);
+      await choose(words);
     }
     if (words.a && words.a === shown.a) go({...words.focus, metric: words.focus.metric in QUANTITIES ? words.focus.metric : focus.metric});
   }
-  // The runs of an address are Python's to show; wait until it has.
-  async function want_({a, b}) {
-    trigger('choose', {a, b: b ?? null});
-    for (let tries = 0; tries < 50 && (shown.a !== a || shown.b !== (b ?? null)); tries++) await new Promise(done => setTimeout(done, 60));
+  // The runs of an address are Python's to show; wait until it has, or has said why not.
+  let chosen = null;
+  function choose({a, b}) {
+    chosen?.done();
+    return new Promise(done => { chosen = {a, done}; trigger('choose', {a, b: b ?? null}); });
   }
   function gone(id) {
     layout.say({problem: `The address names a run that this server does not hold: ${String(id).slice(0, 60)}.`, remedy: 'Runs are kept while their page is open. What was shown stays; open the saved trace, or run it again.'});
@@ -251,7 +252,9 @@ export function mount({element, props, server, watch, trigger}) {
     if (told.serial && (said.claim ?? said.serial) > told.claim) lessons?.close();   // something else was chosen
     told = merge(told, said, isNews);
     hold();
-    return sync();
+    const shows = sync();
+    if (chosen && !isNews && (said.message || said.a === chosen.a)) { shows.finally(chosen.done); chosen = null; }
+    return shows;
   }
   // What the next event of the user says to Python.
   function hold() {
@@ -387,7 +390,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (words.lesson) await learn(words);
     else if (words.a) {
       if (words.a !== shown.a || (words.b ?? null) !== shown.b) {
-        if (await open(words.a)) await want_(words);
+        if (await open(words.a)) await choose(words);
         else gone(words.a);
       }
       if (words.a === shown.a) go({...words.focus, metric: words.focus.metric in QUANTITIES ? words.focus.metric : 'mar'});

@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from conftest import ROW, Debugger, form
 from playwright.sync_api import Page, Request
 
+from app import events
 from app.sessions import Run, Runs
+from app.views import View
 from engine.models.table import Table
 
 pytestmark = [
@@ -96,3 +99,18 @@ def test_a_stop_is_seen_though_older_news_are_on_their_way(
     finally:
         released.set()
     assert debugger.get("count") == "3"
+
+
+def test_an_address_is_followed_however_late_its_run_is_shown(
+    debugger: Debugger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose = events.choose
+
+    def later(now: View | None, words: dict[str, Any]) -> View:
+        time.sleep(4)
+        return choose(now, words)
+
+    monkeypatch.setattr(events, "choose", later)
+    debugger.open("#a=example:no-such-hour&step=2&pos=3")
+    debugger.wait("ready", "yes")
+    assert (debugger.get("run"), debugger.get("step"), debugger.get("position")) == ("example:no-such-hour", "2", "3")
