@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import threading
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 # Before gradio is imported: neither it nor the hub client may call out.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+# After each event Gradio sums up the last ten thousand, which nobody reads here.
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
 import gradio as gr
 from gradio.events import api as offered
@@ -27,6 +30,8 @@ from engine.errors import InputError
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+LATER = ("stream", "tables")
+"""Modules that the page does not open with."""
 SCRIPTS = sorted(CLIENT.rglob("*.js"))
 WARM_AFTER_S = 4.0
 """Importing torch takes seconds of both cores; the page comes first."""
@@ -37,9 +42,6 @@ SECURITY = (
     "frame-ancestors 'self' https://huggingface.co"
 )
 """Gradio needs inline scripts and eval; this is the second line, behind never parsing a token."""
-
-KEPT = "window.denoiscopeFragment = location.hash;"
-"""Before the debugger writes its focus there."""
 
 DEBUGGER_EVENTS = ("stop", "choose", "example", "save", "fork", "go_on", "breaks", "remedy")
 
@@ -306,12 +308,22 @@ def serve(**overrides: Any) -> tuple[Any, str, str]:
             "max_file_size": events.UPLOAD_BYTES,
             "footer_links": ["settings"],
             "theme": theme(),
-            "head": f"<script>{(CLIENT / 'stream.js').read_text()}{KEPT}</script>",
+            "head": head(),
             "css_paths": [CLIENT / "style.css", CLIENT / "tables.css", CLIENT / "lessons" / "lessons.css"],
             "app_kwargs": {"middleware": [Middleware(Headers)]},
             **overrides,
         }
     )
+
+
+def head() -> str:
+    """Return what the page's head needs before Gradio's scripts run, and the modules that are fetched beside those."""
+    # The fragment is kept before the debugger writes its focus there.
+    scripts = f"{(CLIENT / 'stream.js').read_text()}window.denoiscopeFragment = location.hash;"
+    # A module is found when the one that imports it has come, so without this they would come one row after the other.
+    opened = [path for path in SCRIPTS if path.parent.name in ("client", "panels") and path.stem not in LATER]
+    links = "".join(f'<link rel="modulepreload" href="{html.escape(f"gradio_api/file={path}")}">' for path in opened)
+    return f"<script>{scripts}</script>{links}"
 
 
 def warm() -> None:
