@@ -6,13 +6,17 @@ import gc
 import json
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from app import page as page_module
+from app import sessions
+from engine.trace import Trace
 
 ARGUMENTS = [
     "--headless",
@@ -31,6 +35,13 @@ DIGITS = [*"0123456789", "."]
 ROW = [0.07] * 10 + [0.3]
 """A mean field of one position over them."""
 REAL = r"[0-9]+(\.[0-9]*)?|\.[0-9]+"
+
+
+def mean_field(folder: Path, rows: list[list[float]], tokens: list[str] = DIGITS, eos: str | None = None) -> str:
+    """Write a typed-in mean field and name it as a model."""
+    path = folder / "table.json"
+    path.write_text(json.dumps({"tokens": tokens, "eos": eos, "mean_field": rows}))
+    return f"table:{path}"
 
 
 def form(model: str, **changes: object) -> dict[str, object]:
@@ -68,15 +79,23 @@ def url() -> Iterator[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Try a test once more, since browser, server and model share the cores and a click may go under.
-
-    What the server leaves for the collector to close is a warning, in whichever test that is noticed.
-    """
+    """What the server leaves for the collector to close is a warning, in whichever test that is noticed."""
     left = pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(left)
-            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+WCAG = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+def violations(page: Page, within: str | None = None, *, rules: Any = WCAG, minor: bool = False) -> list[str]:
+    """Return what axe-core finds serious or critical: rule and element; `minor` ones too where they are asked for."""
+    # What passes is only counted: a selector and the code of each of a thousand elements takes seconds.
+    options = {"runOnly": rules, "resultTypes": ["violations"]}
+    found: list[dict[str, Any]] = Axe().run(page, context=within, options=options).response["violations"]
+    grave = [v for v in found if minor or v["impact"] in ("serious", "critical")]
+    return [f"{v['id']}: {node['html'][:160]}" for v in grave for node in v["nodes"]]
 
 
 class Debugger:
@@ -99,6 +118,15 @@ class Debugger:
         self.page.goto(f"{self.url}/{fragment}")
         self.wait("painted", "yes")
         return self
+
+    def show(self, trace: Trace) -> None:
+        """Open the page on a run that the server holds, at its first step."""
+        run = sessions.RUNS.add(trace, None)
+        self.open(f"#a={run.run_id}&step=0&pos=0")
+        self.wait("run", run.run_id)
+        self.wait("step", "0")
+        self.wait("detail", "here")
+        self.blur()
 
     @property
     def root(self) -> Any:
@@ -148,12 +176,25 @@ class Debugger:
         self.page.evaluate("document.activeElement?.blur()")
 
 
-@pytest.fixture
-def debugger(browser: Browser, url: str) -> Iterator[Debugger]:
+@pytest.fixture(scope="session")
+def visitor(browser: Browser) -> Iterator[BrowserContext]:
+    """One browser's cache for all tests: scripts are fetched and compiled once."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
-    opened = Debugger(context.new_page(), url)
-    yield opened
+    yield context
     context.close()
+
+
+@pytest.fixture
+def debugger(visitor: BrowserContext, url: str) -> Iterator[Debugger]:
+    """A new page in a browser that remembers nothing of the page but its files."""
+    page = visitor.new_page()
+    visitor.clear_cookies()
+    visitor.clear_permissions()
+    visitor.new_cdp_session(page).send("Storage.clearDataForOrigin", {"origin": url, "storageTypes": "all"})
+    opened = Debugger(page, url)
+    yield opened
+    for page in visitor.pages:
+        page.close()
     assert not opened.errors, opened.errors
 
 
@@ -161,9 +202,4 @@ def debugger(browser: Browser, url: str) -> Iterator[Debugger]:
 def table(tmp_path: Path) -> Callable[..., str]:
     """Return a function that writes a typed-in mean field and names it as a model."""
 
-    def write(rows: list[list[float]], tokens: list[str] = DIGITS, eos: str | None = None) -> str:
-        path = tmp_path / "table.json"
-        path.write_text(json.dumps({"tokens": tokens, "eos": eos, "mean_field": rows}))
-        return f"table:{path}"
-
-    return write
+    return partial(mean_field, tmp_path)

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 import synthetic
-from axe_playwright_python.sync_playwright import Axe
-from conftest import Debugger
-from playwright.sync_api import Browser, Page, expect
+from conftest import Debugger, violations
+from playwright.sync_api import Browser, expect
 
 from app.components import CLIENT
 from viz import offline
@@ -20,18 +19,6 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
-
-
-def serious(page: Page) -> list[str]:
-    found: list[dict[str, Any]] = Axe().run(page, options=RULES).response["violations"]
-    return [
-        f"{v['id']}: {node['html'][:160]}"
-        for v in found
-        if v["impact"] in ("serious", "critical")
-        for node in v["nodes"]
-    ]
-
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
 def test_axe_finds_nothing_serious(browser: Browser, url: str, scheme: Any, width: int) -> None:
@@ -40,25 +27,25 @@ def test_axe_finds_nothing_serious(browser: Browser, url: str, scheme: Any, widt
     debugger.wait("detail", "here")
     page = debugger.page
     page.wait_for_timeout(400)
-    assert serious(page) == []
+    assert violations(page) == []
     debugger.blur()
     for key, dialog in (("e", ".ds-fork"), ("/", ".ds-palette")):
         expect(page.locator("dialog[open]")).to_have_count(0)
         debugger.blur()
         debugger.press(key)
         expect(page.locator(dialog)).to_be_visible()
-        assert serious(page) == [], f"after {key}"
+        assert violations(page) == [], f"after {key}"
         debugger.press("Escape")
     debugger.blur()
     debugger.press("x")
     page.locator('.ds-card[data-name="mf-mar"]').click()
     expect(page.locator(".ds-against")).to_contain_text("They part")
-    assert serious(page) == []
+    assert violations(page) == []
     # A second position, why a token may not stand there, and the numbers of a state.
     debugger.open("#a=example:no-such-hour&step=2&pos=1&pos2=3&token=7&state=2")
     expect(page.locator(".ds-why-token[data-reason=local]:not(.waiting)")).to_have_count(2)
     expect(page.locator(".ds-cell:not(.waiting)[data-posterior]")).to_be_visible()
-    assert serious(page) == []
+    assert violations(page) == []
     assert not debugger.errors
     context.close()
 
@@ -73,7 +60,7 @@ def test_axe_finds_nothing_serious_in_a_file_that_opens_offline(browser: Browser
     page = context.new_page()
     page.goto(file.as_uri())
     page.wait_for_selector("[data-ready][data-detail=here]", state="attached")
-    assert serious(page) == []
+    assert violations(page) == []
     context.close()
 
 

@@ -12,11 +12,9 @@ from typing import Any
 import large
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from conftest import DIGITS, Debugger
+from conftest import DIGITS, Debugger, violations
 from playwright.sync_api import Browser, Locator, expect
 
-from engine import trace_file
 from engine.trace import Trace
 from viz import automaton
 
@@ -28,28 +26,16 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Path]:
+def recorded() -> Trace:
     run = large.trace(large.twenty_thousand())
     assert run.header.automaton.states > 19_000
-    file = tmp_path_factory.mktemp("large") / "large.trace"
-    trace_file.save(run, file)
-    return run, file
-
-
-def upload(debugger: Debugger, file: Path) -> None:
-    before = debugger.get("run")
-    debugger.page.set_input_files("#open input[type=file], input[type=file]", file)
-    expect(debugger.root).not_to_have_attribute("data-run", before or "")
-    debugger.wait("detail", "here")
-    expect(debugger.page.locator(".ds-automaton .ds-graph")).to_have_attribute("data-level", "groups")
-    debugger.blur()
-    debugger.press("Home")
-    debugger.wait("step", "0")
+    return run
 
 
 @pytest.fixture
-def opened(debugger: Debugger, recorded: tuple[Trace, Path]) -> Debugger:
-    upload(debugger.open(), recorded[1])
+def opened(debugger: Debugger, recorded: Trace) -> Debugger:
+    debugger.show(recorded)
+    at_level(debugger, "groups")
     return debugger
 
 
@@ -120,9 +106,9 @@ def test_the_frame_is_as_high_as_what_it_shows_and_shows_the_draws_state_among_i
 
 
 def test_groups_of_twenty_thousand_states_say_what_the_step_says_of_their_states(
-    opened: Debugger, recorded: tuple[Trace, Path]
+    opened: Debugger, recorded: Trace
 ) -> None:
-    run, page = recorded[0], opened.page
+    run, page = recorded, opened.page
     picture = automaton.opened(automaton.atlas(run.header), ())
     expect(page.locator(".ds-automaton g.node.group")).to_have_count(len(picture.boxes))
     asked: list[str] = []
@@ -213,10 +199,8 @@ def test_a_group_and_its_place_in_the_source_light_each_other(opened: Debugger) 
     expect(page.locator(".ds-automaton g.node.lit")).to_contain_text("field_4")
 
 
-def test_what_can_be_written_next_is_marked_and_scrolled_into_view(
-    opened: Debugger, recorded: tuple[Trace, Path]
-) -> None:
-    page, run = opened.page, recorded[0]
+def test_what_can_be_written_next_is_marked_and_scrolled_into_view(opened: Debugger, recorded: Trace) -> None:
+    page, run = opened.page, recorded
     page.locator(".ds-token[data-i='20']").click()
     source = str(run.header.config.source)
     spans = run.header.automaton.state_spans[run.steps[0].path[20]]
@@ -264,14 +248,13 @@ def test_a_picture_that_fills_the_page_is_fitted_and_nothing_covers_it(opened: D
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
 def test_every_level_is_accessible_and_fits_a_phone(
-    browser: Browser, url: str, recorded: tuple[Trace, Path], scheme: Any, width: int
+    browser: Browser, url: str, recorded: Trace, scheme: Any, width: int
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    debugger = Debugger(context.new_page(), url).open()
-    upload(debugger, recorded[1])
+    debugger = Debugger(context.new_page(), url)
+    debugger.show(recorded)
     page = debugger.page
-    tags = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
-    picture = automaton.opened(automaton.atlas(recorded[0].header), ())
+    picture = automaton.opened(automaton.atlas(recorded.header), ())
     field = next(box for box in picture.boxes if box.name == "/properties/field_0")
     group = ".".join(map(str, field.path or ()))
     for at, level, said in (
@@ -288,8 +271,7 @@ def test_every_level_is_accessible_and_fits_a_phone(
         expect(page.locator(".ds-crumbs [aria-current]")).to_have_text(said)
         at_level(debugger, level)
         page.wait_for_timeout(300)
-        found = Axe().run(page, context=".ds-automaton", options=tags).response["violations"]
-        assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == [], at
+        assert violations(page, ".ds-automaton") == [], at
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert not debugger.errors
     context.close()

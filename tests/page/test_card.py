@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from conftest import Debugger
+from conftest import Debugger, violations
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from app import examples
@@ -370,7 +369,7 @@ def test_a_finger_gets_the_card_as_a_sheet_and_lets_go_of_it_elsewhere(browser: 
     assert box["y"] + box["height"] == pytest.approx(800, abs=1)
     assert box["height"] <= 0.5 * 800
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert serious(page) == []
+    assert violations(page) == []
     page.locator(".ds-config").tap(position={"x": 5, "y": 5})
     expect(kept).to_be_hidden()
     page.locator(".ds-map .ds-layer").tap(position={"x": 200, "y": 60})
@@ -379,16 +378,6 @@ def test_a_finger_gets_the_card_as_a_sheet_and_lets_go_of_it_elsewhere(browser: 
     expect(kept).to_be_hidden()
     assert not debugger.errors
     context.close()
-
-
-RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
-
-
-def serious(page: Page) -> list[str]:
-    found = Axe().run(page, options=RULES).response["violations"]
-    return [
-        f"{v['id']}: {n['html'][:160]}" for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]
-    ]
 
 
 @pytest.mark.slow
@@ -403,7 +392,7 @@ def test_axe_finds_nothing_serious_in_a_card(browser: Browser, url: str, scheme:
     expect(debugger.page.locator(KEPT)).to_be_visible()
     expect(debugger.page.locator(PASSING)).to_be_visible()
     debugger.page.wait_for_timeout(200)
-    assert serious(debugger.page) == []
+    assert violations(debugger.page) == []
     context.close()
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import synthetic
-from conftest import ROW, Debugger, form
+from conftest import REAL, ROW, Debugger, mean_field
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from app import page as page_module
 from app import sessions
+from engine import decode, preparation
 from engine.diagnosis import tokens
-from engine.trace import Trace
+from engine.trace import Config, Trace
 from viz import offline
 
 pytestmark = [
@@ -35,15 +36,19 @@ def shown(debugger: Debugger) -> Trace:
     return found.trace
 
 
+@pytest.fixture(scope="module")
+def decoded(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """A run under `REAL`."""
+    model = mean_field(tmp_path_factory.mktemp("inspector"), [ROW] * 8)
+    config = Config("", "regex", REAL, model=model, length=8, steps=8, block_length=8, temperature=1.0, seed=3)
+    denoiser, header = preparation.prepare(config)
+    return Trace(header, list(decode.denoise(denoiser, header.automaton, header.config)))
+
+
 @pytest.fixture
-def real(debugger: Debugger, table: Callable[..., str]) -> Debugger:
-    """The page on a run under `REAL`, at its first step."""
-    debugger.open()
-    debugger.run(form(table([ROW] * 8)))
-    debugger.blur()
-    debugger.press("Home")
-    debugger.wait("step", "0")
-    debugger.wait("detail", "here")
+def real(debugger: Debugger, decoded: Trace) -> Debugger:
+    """The page on that run, at its first step."""
+    debugger.show(decoded)
     return debugger
 
 

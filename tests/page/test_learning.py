@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from conftest import Debugger
+from conftest import WCAG, Debugger, violations
 from playwright.sync_api import Browser, Page, expect
-from test_accessibility import RULES
 
 from app.lessons import endpoints, texts
 
@@ -20,7 +18,6 @@ pytestmark = [
 ]
 
 LESSONS = texts.lessons()
-SERIOUS = ("serious", "critical")
 # What was revealed when a guess was kept: the page's own store, watched.
 WATCH = """(() => {
   const keep = Storage.prototype.setItem;
@@ -278,7 +275,7 @@ FORMULA = """() => [...document.querySelectorAll('.ds-formula')].map(box => {
   return math.height > 12 && math.width > 60 && math.right <= cell.right + 1 && box.scrollWidth <= box.clientWidth;
 })"""
 # axe-core's rules that another theme or another width can break.
-THEMED = ["color-contrast", "target-size", "scrollable-region-focusable"]
+THEMED = {"type": "rule", "values": ["color-contrast", "target-size", "scrollable-region-focusable"]}
 MOVING = "document.getAnimations().filter(a => a.playState === 'running').length"
 
 
@@ -294,7 +291,7 @@ def test_every_step_fits_holds_still_and_axe_finds_nothing_serious(
         viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
     )
     learner = Learner(context.new_page(), url)
-    page, axe = learner.page, Axe()
+    page = learner.page
     if large:
         learner.learn("1").page.get_by_role("button", name="Large type").click()
     for name in [*(lesson.name for lesson in LESSONS), "glossary"]:
@@ -310,10 +307,7 @@ def test_every_step_fits_holds_still_and_axe_finds_nothing_serious(
         assert all(page.evaluate(FORMULA)), f"the formula of lesson {name}"
         assert page.evaluate(MOVING) == 0, name
         if not large:
-            rules = RULES if scheme == "light" else {"runOnly": THEMED}
-            found = axe.run(page, context="[data-ready]", options=rules).response["violations"]
-            bad = [(v["id"], n["html"][:160]) for v in found if v["impact"] in SERIOUS for n in v["nodes"]]
-            assert bad == [], name
+            assert violations(page, "[data-ready]", rules=WCAG if scheme == "light" else THEMED) == [], name
     assert not learner.errors
     context.close()
 
