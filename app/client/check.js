@@ -1,13 +1,14 @@
 // Under the editor: what is found in the form before a run, with changes that mend it, and texts held against the constraint.
 
 import {el} from './draw.js';
+import {answering} from './ask.js';
 import {item, offer} from './panels/findings.js';
 import * as tester from './tester.js';
 
 const REST_MS = 150;   // changes are tried once the typing rests
 
-export function mount({element, props, server, watch, trigger}) {
-  const root = element.querySelector('.ds'), list = el('ul', {class: 'ds-findings'}), rest = el('ul', {class: 'ds-findings'}), summary = el('summary'), more = el('details', {class: 'ds-more', hidden: true}, summary, rest), open = el('p', {class: 'ds-note'});
+export function mount({element, props, server: bare, watch, trigger}) {
+  const server = answering(bare), root = element.querySelector('.ds'), list = el('ul', {class: 'ds-findings'}), rest = el('ul', {class: 'ds-findings'}), summary = el('summary'), more = el('details', {class: 'ds-more', hidden: true}, summary, rest), open = el('p', {class: 'ds-note'});
   const test = tester.create(server, props.graphviz);
   const apply = changes => { if (!root.querySelector('.stale')) trigger('apply', {changes}); };   // not those of an older text
   let asked = 0, timer = 0;
@@ -33,7 +34,7 @@ export function mount({element, props, server, watch, trigger}) {
   }
 
   async function mend(form, items) {
-    const number = asked, answer = await server.get_remedies(form).catch(() => ({}));
+    const number = asked, answer = await server.get_remedies(form);
     if (number !== asked) return;   // of an older text: its changes would write over the newer one
     items.forEach((node, k) => offer(node, answer.findings?.[k] ?? {}, apply));
   }

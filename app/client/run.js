@@ -1,5 +1,7 @@
 // A run in the browser: typed arrays per quantity that grow as steps arrive, and detail per step that arrives behind.
 
+import {UNANSWERED} from './ask.js';
+
 const TYPES = {u1: Uint8Array, i4: Int32Array, f4: Float32Array, f8: Float64Array};
 
 export async function unpack(part) {
@@ -81,7 +83,9 @@ export class Run {
   }
 
   async ask() {
-    const part = await this.server.get_steps({run: this.id, first: this.count}), status = part.error ? 'gone' : part.status;
+    const part = await this.server.get_steps({run: this.id, first: this.count});
+    if (part.error === UNANSWERED) return false;   // it may answer the next time
+    const status = part.error ? 'gone' : part.status;
     if (part.count) await this.append(part);
     const changed = Boolean(part.count) || status !== this.status;
     this.status = status;
@@ -194,7 +198,7 @@ export class Run {
   }
   // What failed is asked for again the next time.
   async fetchWindow(key, asked) {
-    const part = await this.server.get_window({run: this.id, ...asked}).catch(() => ({error: 'unreachable'}));
+    const part = await this.server.get_window({run: this.id, ...asked});
     if (part.error) this.windows.delete(key);
     return part;
   }

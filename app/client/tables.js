@@ -1,16 +1,17 @@
 // The recorded tables: accuracy against steps as a chart, the same numbers as a table, and every cell opens one of its runs.
 
 import {el} from './draw.js';
+import {answering} from './ask.js';
 
 const percent = share => (100 * share).toFixed(share === 1 || share === 0 ? 0 : 1);
 
-export function mount({element, server, trigger}) {
-  const root = element.querySelector('.ds');
+export function mount({element, server: asked, trigger}) {
+  const server = answering(asked), root = element.querySelector('.ds');
   root.replaceChildren(el('p', {class: 'ds-note', role: 'status', text: 'Reading the recorded results …'}));
   server.get_tables({}).then(found => root.replaceChildren(...(found.error ? nothing(found) : page(found, server, trigger))));
 }
 
-const nothing = found => [el('p', {class: 'ds-note', text: found.problem})];
+const nothing = found => [el('p', {class: 'ds-note', text: [found.problem, found.remedy].filter(Boolean).join(' ')})];
 
 function page(found, server, trigger) {
   const {model, measured, tasks, stale} = found;
@@ -26,11 +27,14 @@ function page(found, server, trigger) {
   async function update() {
     const now = tasks.find(t => t.name === state.task);
     if (!now.temperatures.includes(state.temperature)) state.temperature = now.temperatures[0];
-    temperatures.replaceChildren(el('legend', {text: 'Temperature'}), ...now.temperatures.map(t => el('label', {},
+    // Those of another task; a choice among these keeps the keyboard on it.
+    if (temperatures.dataset.task !== now.name) temperatures.replaceChildren(el('legend', {text: 'Temperature'}), ...now.temperatures.map(t => el('label', {},
       el('input', {type: 'radio', name: 'tables-temperature', value: t, checked: t === state.temperature, onchange: () => { state.temperature = t; update(); }}), ` ${t}`)));
+    temperatures.dataset.task = now.name;
     const {task: name, temperature} = state;
     const answer = await server.get_table({task: name, temperature});
-    if (answer.error || name !== state.task || temperature !== state.temperature) return;
+    if (name !== state.task || temperature !== state.temperature) return;
+    if (answer.error) { told.textContent = [answer.problem, answer.remedy].filter(Boolean).join(' '); return; }
     // Made by the server from numbers and names of this project alone.
     chart.replaceChildren(document.importNode(new DOMParser().parseFromString(answer.chart, 'image/svg+xml').documentElement, true));
     table.replaceChildren(grid(answer.rows, open));

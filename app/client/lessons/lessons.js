@@ -17,7 +17,9 @@ export function create(page) {
   const word = (term, shown) => el('a', {class: 'ds-term', href: `#lesson=glossary&word=${encodeURIComponent(term)}`, title: book.glossary[term] ?? '', text: shown});
 
   async function open(words) {
-    book ??= await server.get_lessons({});
+    const answer = book ?? await server.get_lessons({});
+    if (answer.error) return layout.say(answer);
+    book = answer;
     const asked = words.lesson ?? store.get('last') ?? book.lessons[0].name;
     enter();
     if (asked === 'glossary') return glossary(words.controls?.get('word'));

@@ -15,7 +15,7 @@ export function create(go, trigger, server) {
     el('div', {class: 'ds-inline'}, name, sign, value, put, meaning), list);
   const stops = [];   // {text, hits: Map(run id -> {count, hits} )}
   const opened = new Set();   // whose hits are written out
-  let words = [], shown = null;
+  let words = [], shown = null, filling = null;
   input.addEventListener('keydown', event => { if (event.key === 'Enter') take(input.value); });
   name.addEventListener('change', build);
 
@@ -65,9 +65,9 @@ export function create(go, trigger, server) {
     list.replaceChildren(...stops.map(stop => {
       const hits = run ? hitsOf(stop, run) : [];
       const next = way => () => { const found = reach(hits, way); if (found) go(found); };
-      return el('li', {}, el('code', {text: stop.text}), el('span', {class: 'ds-count', text: `${hits.length} ${hits.length === 1 ? 'hit' : 'hits'}`}),
+      return el('li', {}, el('code', {text: stop.text}), el('span', {class: 'ds-count', text: run && stop.hits.get(run.id)?.failed || `${hits.length} ${hits.length === 1 ? 'hit' : 'hits'}`}),
         el('button', {type: 'button', class: 'ds-icon', text: '‹', 'aria-label': 'Previous hit', title: hits.length ? null : 'It holds nowhere in this run', disabled: !hits.length, onclick: next(-1)}), el('button', {type: 'button', class: 'ds-icon', text: '›', 'aria-label': 'Next hit', title: hits.length ? null : 'It holds nowhere in this run', disabled: !hits.length, onclick: next(1)}),
-        el('button', {type: 'button', class: 'ds-icon', text: '×', 'aria-label': `Remove the breakpoint ${stop.text}`, onclick: () => { stops.splice(stops.indexOf(stop), 1); changed(); }}), ...(hits.length ? [listed(stop, run, hits)] : []));
+        el('button', {type: 'button', class: 'ds-icon', text: '×', 'aria-label': `Remove the breakpoint ${stop.text}`, onclick: () => { stops.splice(stops.indexOf(stop), 1); changed(); input.focus(); }}), ...(hits.length ? [listed(stop, run, hits)] : []));
     }));
     element.dataset.hits = run ? stops.reduce((n, stop) => n + hitsOf(stop, run).length, 0) : 0;
   }
@@ -95,7 +95,8 @@ export function create(go, trigger, server) {
     for (const stop of stops) {
       if (stop.hits.get(run.id)?.count === run.count) continue;
       const answer = await server.get_hits({run: run.id, text: stop.text});
-      if (!answer.error) stop.hits.set(run.id, answer);
+      // What could not be searched is not asked for again until the run has grown.
+      stop.hits.set(run.id, answer.error ? {count: run.count, hits: [], failed: answer.problem ?? 'not searched: the server holds this run no longer'} : answer);
     }
     write();
   }
@@ -103,7 +104,7 @@ export function create(go, trigger, server) {
   function update(view) {
     const other = shown?.run !== view.run || shown?.count !== view.run.count;
     shown = {run: view.run, step: view.step, position: view.position, count: view.run.count};
-    if (view.rested && stops.some(stop => stop.hits.get(view.run.id)?.count !== view.run.count)) fill(view.run).then(() => go({redraw: true}));
+    if (view.rested && stops.some(stop => stop.hits.get(view.run.id)?.count !== view.run.count)) filling ??= fill(view.run).then(() => { filling = null; go({redraw: true}); });
     else if (other) write();
   }
 

@@ -1,6 +1,7 @@
 // The chosen state at a boundary in numbers: both messages, what each adds up, and the posterior that they make. Asked for once the focus rests on it.
 
 import {el, number, probability} from '../draw.js';
+import {UNANSWERED} from '../ask.js';
 
 const KEPT = 64;
 
@@ -20,8 +21,8 @@ export function create(go, server) {
   async function ask(key, {run, step}, boundary, state) {
     if (known.size >= KEPT) known.delete(known.keys().next().value);
     known.set(key, null);
-    const answer = await server.get_cell({run: run.id, step, boundary, state}).catch(() => ({error: 'failed'}));
-    if (answer.error === 'failed') known.delete(key); else known.set(key, answer);
+    const answer = await server.get_cell({run: run.id, step, boundary, state});
+    if (answer.error === UNANSWERED) known.delete(key); else known.set(key, answer);
     if (now?.key === key) write(answer);
   }
 

@@ -71,7 +71,7 @@ export function create(go, trigger, server) {
     more.hidden = true;
     note.textContent = '';
     if (!answer) return;
-    if (answer.error) { note.textContent = answer.problem ?? 'This run is no longer held by the server.'; return; }
+    if (answer.error) { note.textContent = [answer.problem ?? 'This run is no longer held by the server.', answer.remedy].filter(Boolean).join(' '); return; }
     if (!answer.findings.length) note.textContent = 'Nothing to report.';
     const items = answer.findings.map(found => item(found, {go, apply: changes => trigger('remedy', {run: run.id, changes})}));
     list.replaceChildren(...items.slice(0, 1));

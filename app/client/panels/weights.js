@@ -2,6 +2,7 @@
 
 import {el, number} from '../draw.js';
 import * as explain from '../explain.js';
+import {UNANSWERED} from '../ask.js';
 
 const NS = 'http://www.w3.org/2000/svg', ROW = 78, TOP = 26, RADIUS = 17;
 const MODES = [['posterior', 'γ posterior', 'posterior'], ['forward', 'α forward', 'forward message: probability that free draws lead here'], ['backward', 'β backward', 'backward message: probability that free draws lead from here to acceptance'], ['both', 'α × β', 'both messages: their product is the probability of all accepted texts that pass here']];
@@ -34,10 +35,11 @@ export function create(go, card, server) {
     const key = `${view.run.id} ${view.run.count}`;
     if (!known.has(key)) {
       if (known.size > 32) known.clear();
-      known.set(key, view.run.messages ?? server.get_messages({run: view.run.id}).catch(() => { known.delete(key); return {error: 'failed'}; }));
+      known.set(key, view.run.messages ?? server.get_messages({run: view.run.id}));
       if (!shown || shown.run !== view.run) { plot.replaceChildren(); said.textContent = 'The numbers of this step are on their way.'; }
     }
     const {edges, steps, error} = await known.get(key);
+    if (error === UNANSWERED) known.delete(key);
     if (now.run !== view.run || now.step !== view.step) return;
     const answer = error ? {error} : {edges, ...steps[view.step]};
     if (answer.error) { shown = null; plot.replaceChildren(); said.textContent = answer.error === 'too large' ? 'This run is too large to show every arrow.' : 'The server did not answer; move once more to ask again.'; return; }
@@ -84,10 +86,10 @@ export function create(go, card, server) {
       const sum = order.reduce((total, q) => total + forward[b][q] * backward[b][q], 0);
       graph.append(svg('text', {x: x(b), y: height - 8, class: 'ds-sum', 'text-anchor': 'middle', 'data-sum': sum}, `${gap < 90 ? 'Σ' : 'Σ αβ ='} ${number(sum)}`));
     }
-    if (dead) graph.append(...missing(x, y, order));
+    if (dead) graph.append(...missing(x, y));
     graph.style.width = `${width}px`;
     plot.replaceChildren(graph);
-    if (dead) said.textContent = apart(order);
+    if (dead) said.textContent = apart();
     else if (mode === 'forward' || mode === 'backward') said.textContent = `${mode === 'forward' ? 'α, from the left: each state adds up the arrows into it' : 'β, from the right: each state adds up the arrows out of it'}, each times the message at its other end. Choose a state to see its sum.`;
     else fed(0, answer.edges.findIndex(([from], e) => from === run.head.start && answer.weight[0][e] > 0));
   }
@@ -133,7 +135,7 @@ export function create(go, card, server) {
     const pairs = ahead.flatMap(q => behind.map(r => [q, r])).sort(([a, b], [c, d]) => Math.abs(y(a) - y(b)) - Math.abs(y(c) - y(d))), [q, r] = pairs[0];
     const [x0, y0, x1, y1] = [x(reached), y(q), x(at), y(r)], shift = reached === at ? RADIUS + 8 : 0;
     const line = shift ? `M${x0 + RADIUS} ${y0}h8V${y1}h-8` : `M${x0 + RADIUS} ${y0}L${x1 - RADIUS} ${y1}`;
-    const label = svg('text', {x: (x0 + x1) / 2 + shift + (shift ? 6 : 0), y: (y0 + y1) / 2 + 4, class: 'ds-gap-label', 'text-anchor': shift && at < shown.run.length ? 'start' : shift ? 'start' : 'middle'}, 'gap');
+    const label = svg('text', {x: (x0 + x1) / 2 + shift + (shift ? 6 : 0), y: (y0 + y1) / 2 + 4, class: 'ds-gap-label', 'text-anchor': shift ? 'start' : 'middle'}, 'gap');
     return [svg('path', {d: line, class: 'ds-gap', 'data-reached': reached, 'data-needed': needed}), label];
   }
   function apart() {

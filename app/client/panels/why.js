@@ -1,6 +1,7 @@
 // Why a token may stand at a position, or what stands against it: the states that read it, and what they lead to. The engine is asked once the focus rests on a token that was chosen.
 
 import {el, probability, visible, cut} from '../draw.js';
+import {UNANSWERED} from '../ask.js';
 import {badge, partsOf} from '../parts.js';
 
 const KEPT = 64;
@@ -13,8 +14,8 @@ export function create(go, server) {
   async function ask(key, {run, step, token}, position) {
     if (known.size >= KEPT) known.delete(known.keys().next().value);
     known.set(key, null);
-    const answer = await server.get_reasons({run: run.id, step, position, token}).catch(() => ({error: 'failed'}));
-    if (answer.error === 'failed') known.delete(key); else known.set(key, answer);
+    const answer = await server.get_reasons({run: run.id, step, position, token});
+    if (answer.error === UNANSWERED) known.delete(key); else known.set(key, answer);
     if (answer.tokens) run.learn(answer);
     if (now?.key === key) write(answer);
   }
