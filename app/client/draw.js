@@ -119,7 +119,7 @@ export function prepare(canvas, width, height) {
   return recording.get(canvas)?.over(context) ?? context;
 }
 
-// Diagonal lines: what stands for "masked, and no number here".
+// Diagonal lines: what stands for "masked, and no number here". Their colour is kept beside them, for what writes the drawing down.
 export function hatch(context, colour) {
   const tile = document.createElement('canvas');
   tile.width = tile.height = 6;
@@ -132,7 +132,7 @@ export function hatch(context, colour) {
     c.lineTo(shift + 6, 0);
   }
   c.stroke();
-  return context.createPattern(tile, 'repeat');
+  return Object.assign(context.createPattern(tile, 'repeat'), {hatch: colour});
 }
 
 export function diamond(context, x, y, radius) {

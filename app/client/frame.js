@@ -52,18 +52,8 @@ export function frame({name, title, content, controls = [], rows = null, lines =
     if (kind === 'csv' && found) return give(kind, [found.head, ...found.body].map(row => row.map(cell).join(',')).join('\n') + '\n', 'text/csv');
     if (kind === 'json' && found) return give(kind, JSON.stringify(found.body.map(row => Object.fromEntries(row.map((value, k) => [found.head[k], typeof value === 'number' && !Number.isFinite(value) ? String(value) : value]))), null, 1), 'application/json');
     const style = getComputedStyle(element), paper = style.getPropertyValue('--paper').trim(), graph = lines ? null : content.querySelector('svg[viewBox]:not([aria-hidden])');
-    const canvas = lines ? null : [...content.querySelectorAll('canvas')].find(c => c.width > 1);
-    if (kind === 'png' && canvas) {
-      const whole = document.createElement('canvas');
-      whole.width = canvas.width;
-      whole.height = canvas.height;
-      const c = whole.getContext('2d');
-      c.fillStyle = paper;
-      c.fillRect(0, 0, whole.width, whole.height);
-      c.drawImage(canvas, 0, 0);
-      return whole.toBlob(blob => give('png', blob, 'image/png'));
-    }
-    const svg = graph ? styled(graph, paper) : canvas ? record(canvas, paper) : page(paper);
+    const canvases = lines ? [] : [...content.querySelectorAll('canvas')].filter(c => c.width > 1 && c.clientWidth);
+    const svg = graph ? styled(graph, paper) : canvases.length ? record(canvases, paper) : page(paper);
     if (kind === 'svg') return give('svg', svgText(svg), 'image/svg+xml');
     const image = new Image(), size = svg.viewBox.baseVal, at = URL.createObjectURL(new Blob([svgText(svg)], {type: 'image/svg+xml'}));
     image.onload = () => {
@@ -77,10 +67,13 @@ export function frame({name, title, content, controls = [], rows = null, lines =
     image.src = at;
   }
 
-  function record(canvas, paper) {
-    const recorder = new Recorder(parseFloat(canvas.style.width) || canvas.width, parseFloat(canvas.style.height) || canvas.height, paper);
-    recording.set(canvas, recorder);
-    try { redraw(true); } finally { recording.delete(canvas); }
+  // All that the panel draws, each canvas where it stands.
+  function record(canvases, paper) {
+    const boxes = canvases.map(canvas => { const {left, top, width} = canvas.getBoundingClientRect(), zoom = width / canvas.offsetWidth; return {x: left / zoom, y: top / zoom, right: left / zoom + canvas.offsetWidth, bottom: top / zoom + canvas.offsetHeight}; });
+    const x = Math.min(...boxes.map(box => box.x)), y = Math.min(...boxes.map(box => box.y));
+    const recorder = new Recorder(Math.max(...boxes.map(box => box.right)) - x, Math.max(...boxes.map(box => box.bottom)) - y, paper);
+    canvases.forEach((canvas, k) => recording.set(canvas, {over: context => recorder.over(context, boxes[k].x - x, boxes[k].y - y)}));
+    try { redraw(); } finally { for (const canvas of canvases) recording.delete(canvas); }
     return recorder.svg;
   }
 

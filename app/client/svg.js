@@ -6,6 +6,8 @@ export class Recorder {
   constructor(width, height, background) {
     this.svg = document.createElementNS(NS, 'svg');
     for (const [name, value] of Object.entries({xmlns: NS, viewBox: `0 0 ${width} ${height}`, width, height})) this.svg.setAttribute(name, value);
+    this.hatches = new Map();
+    this.into = this.svg;
     this.add('rect', {width, height, fill: background});
     this.path = '';
     this.dash = [];
@@ -15,12 +17,24 @@ export class Recorder {
     const node = document.createElementNS(NS, tag);
     for (const [name, value] of Object.entries(attributes)) if (value !== undefined && value !== null) node.setAttribute(name, value);
     if (text !== undefined) node.textContent = text;
-    this.svg.append(node);
+    this.into.append(node);
+    return node;
+  }
+
+  // What a fill is in SVG: a hatch is a pattern there too.
+  fill(style) {
+    if (typeof style === 'string') return style;
+    if (!this.hatches.has(style.hatch)) {
+      const id = `hatch-${this.hatches.size}`, pattern = this.add('pattern', {id, width: 6, height: 6, patternUnits: 'userSpaceOnUse'});
+      pattern.append(this.add('path', {d: 'M-6 6L0 0M0 6L6 0M6 6L12 0', stroke: style.hatch}));
+      this.hatches.set(style.hatch, `url(#${id})`);
+    }
+    return this.hatches.get(style.hatch);
   }
 
   // What the calls that panels use become; `c` has the current colours.
   call(name, args, c) {
-    const n = x => Math.round(x * 100) / 100, fill = typeof c.fillStyle === 'string' ? c.fillStyle : 'none', stroke = {stroke: c.strokeStyle, 'stroke-width': c.lineWidth, 'stroke-dasharray': this.dash.length ? this.dash.join(' ') : undefined};
+    const n = x => Math.round(x * 100) / 100, fill = this.fill(c.fillStyle), stroke = {stroke: c.strokeStyle, 'stroke-width': c.lineWidth, 'stroke-dasharray': this.dash.length ? this.dash.join(' ') : undefined};
     if (name === 'beginPath') this.path = '';
     else if (name === 'moveTo') this.path += `M${n(args[0])} ${n(args[1])}`;
     else if (name === 'lineTo') this.path += `L${n(args[0])} ${n(args[1])}`;
@@ -44,14 +58,14 @@ export class Recorder {
     this.add('image', {href: part.toDataURL(), x, y, width, height, preserveAspectRatio: 'none', style: 'image-rendering: pixelated'});
   }
 
-  // A context that draws on the canvas and is written down.
-  over(context) {
-    const recorder = this;
+  // A context that draws on a canvas, which stands at (x, y) of the whole, and is written down.
+  over(context, x, y) {
+    const recorder = this, group = this.add('g', {transform: `translate(${x} ${y})`});
     return new Proxy(context, {
       get(target, name) {
         const value = target[name];
         if (typeof value !== 'function') return value;
-        return (...args) => { recorder.call(name, args, target); return value.apply(target, args); };
+        return (...args) => { recorder.into = group; recorder.call(name, args, target); recorder.into = recorder.svg; return value.apply(target, args); };
       },
       set(target, name, value) { target[name] = value; return true; },
     });

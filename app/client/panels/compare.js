@@ -1,6 +1,7 @@
 // Two runs: what was changed, where they part and why, the order of commits as a slope chart, the map of differences, how it ended.
 
-import {el, prepare, place, boxIn, axis, number, visible, cut, alpha, niceStep} from '../draw.js';
+import {el, recording, prepare, place, boxIn, axis, number, visible, cut, alpha, niceStep} from '../draw.js';
+import {UNANSWERED} from '../ask.js';
 import * as explain from '../explain.js';
 import {differs} from '../steps.js';
 import {ALIGNMENTS} from '../focus.js';
@@ -45,8 +46,11 @@ export function create(go, card, server, act) {
 
   async function ask(a, b) {
     const key = `${a.id} ${b.id} ${a.count} ${b.count}`;
-    if (!known.has(key)) { known.set(key, null); known.set(key, await server.get_comparison({run: a.id, other: b.id})); go({redraw: true}); }
-    return known.get(key);
+    if (known.has(key)) return known.get(key);
+    known.set(key, null);
+    const answer = await server.get_comparison({run: a.id, other: b.id});
+    if (answer.error === UNANSWERED) known.delete(key); else { known.set(key, answer); go({redraw: true}); }
+    return answer;
   }
 
   function write(answer, {a, b}) {
@@ -169,7 +173,7 @@ export function create(go, card, server, act) {
     again.update(a, b);
     if (view.rested || fresh) ask(a, b).then(answer => { if (answer && element.answer !== answer) { element.answer = answer; write(answer, {a, b}); } });
     const key = [a.id, b.id, a.count, b.count, widths.right, theme, view.position, view.rested].join();
-    if (key !== drawn && (view.rested || fresh)) {
+    if ((key !== drawn || recording.has(map)) && (view.rested || fresh)) {
       drawn = key;
       drawMap(view, widths.right);
       drawSlope(view, widths.right);
