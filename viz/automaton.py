@@ -222,7 +222,7 @@ def _empty(picture: Picture) -> graphviz.Digraph:
             "bgcolor": "transparent",
             "ranksep": "0.35",
             "nodesep": "0.22",
-            "pad": "0.05",
+            "pad": "0.28,0.1",  # room for the numbers of parts beside nodes at the edge
             **effort,
         },
         node_attr={

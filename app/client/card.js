@@ -115,10 +115,16 @@ export function create(root, go, view) {
     hide(passing);
   }
 
+  const pinnable = mark => Boolean(mark?.source.pinnable(mark));
   function pin(mark) {
     hide(passing);
     clearTimeout(dwell);
     show(kept, mark, touch ? 'touch' : 'key');
+  }
+  // Also of what Enter has another meaning for.
+  function pinHere() {
+    const mark = passing.by === 'pointer' && passing.mark || underKeys();
+    if (mark && mark.source !== HINT) { touch = false; pin(mark); }
   }
   function release() {
     const {mark, element} = kept, within = element.contains(document.activeElement);
@@ -141,7 +147,7 @@ export function create(root, go, view) {
   }, true);
   root.addEventListener('click', event => {
     const mark = touch && event.detail && !inCard(event) ? underPointer(event) : null;
-    if (mark?.source.pinnable(mark)) pin(mark);
+    if (pinnable(mark)) pin(mark);
   });
   root.addEventListener('focusin', event => {
     if (inCard(event) || !event.target.matches(':focus-visible')) return;
@@ -180,7 +186,7 @@ export function create(root, go, view) {
     } else if (event.key === 'Enter' && !event.shiftKey && !kept.element.contains(event.target)) {
       touch = false;
       const mark = underKeys(), hovered = passing.by === 'pointer' && passing.mark;
-      if (hovered && (mark || idle()) && hovered.source.pinnable(hovered)) { taken(); pin(hovered); } else if (mark?.source.pinnable(mark)) pin(mark);
+      if (hovered && (mark || idle()) && hovered.source.pinnable(hovered)) { taken(); pin(hovered); } else if (pinnable(mark)) pin(mark);
     } else if (event.key === 'Tab' && kept.mark) tab(event);
   }
   function tab(event) {
@@ -192,7 +198,7 @@ export function create(root, go, view) {
   }
   document.addEventListener('keydown', onKey, true);
   document.addEventListener('pointerdown', event => {
-    if (kept.by === 'touch' && kept.mark && !kept.element.contains(event.target) && !(root.contains(event.target) && underPointer(event)?.source.pinnable)) release();
+    if (kept.by === 'touch' && kept.mark && !kept.element.contains(event.target) && !(root.contains(event.target) && pinnable(underPointer(event)))) release();
   }, true);
   addEventListener('scroll', event => {
     if (!passing.mark || passing.element.contains(event.target)) return;
@@ -209,5 +215,5 @@ export function create(root, go, view) {
     rest(mark, 'key');
   }
 
-  return {elements: [passing.element, kept.element], explain, moved, rested};
+  return {elements: [passing.element, kept.element], explain, moved, rested, pinHere};
 }

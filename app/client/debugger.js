@@ -1,6 +1,7 @@
 // The debugger: owns the focus (run, step, phase, position, node, state) and redraws every panel from it. Moving the focus never calls Python.
 
 import {el, palette, clamp, measureZoom} from './draw.js';
+import {answering} from './ask.js';
 import {Run, spanOf} from './run.js';
 import {build} from './layout.js';
 import {commandOf} from './keys.js';
@@ -17,7 +18,8 @@ const REST_MS = 150;
 const STREAM_MS = 60;
 const PLAY_MS = 250;
 
-export function mount({element, props, server, watch, trigger}) {
+export function mount({element, props, server: asked, watch, trigger}) {
+  const server = answering(asked);
   const root = element.querySelector('.ds');
   const runs = new Map();
   const focus = {step: 0, phase: null, position: 0, second: null, token: null, state: null, group: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
@@ -124,7 +126,7 @@ export function mount({element, props, server, watch, trigger}) {
     const second = focus.second === focus.position ? null : focus.second;
     if (root.classList.toggle('pair', second !== null) !== paired) { paired = !paired; changed = true; }   // the column of details is wider then
     if (changed) measureZoom(root);
-    if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against')};
+    if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against'), tall: {map: tall('map'), tree: tall('tree'), trellis: tall('trellis')}};
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, second, token: focus.token, node: focus.node, phase: focus.phase,
       state: focus.state !== null && focus.state < run.states ? focus.state : null, group: focus.group, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run), hits: parts.breaks.hits};
     if (view.node > run.length) view.node = null;
@@ -156,6 +158,9 @@ export function mount({element, props, server, watch, trigger}) {
     const fills = large && names.some(name => large.classList.contains(`ds-${name}`));
     return Math.floor(fills ? large.clientWidth - 32 : node.clientWidth || node.parentElement.clientWidth);
   }
+
+  // How many times as high as in its column.
+  const tall = name => layout.frames[name].element.classList.contains('large') ? Math.max(1, (innerHeight - 150) / 260) : 1;
 
   function want() {
     const run = active();
@@ -192,7 +197,7 @@ export function mount({element, props, server, watch, trigger}) {
     lessons?.close();
     if (words.a && (words.a !== shown.a || (words.b ?? null) !== shown.b)) {
       if (!await open(words.a)) return gone(words.a);
-      await choose(words);
+      await both(words);
     }
     if (words.a && words.a === shown.a) go({...words.focus, metric: words.focus.metric in QUANTITIES ? words.focus.metric : focus.metric});
   }
@@ -201,6 +206,12 @@ export function mount({element, props, server, watch, trigger}) {
   function choose({a, b}) {
     chosen?.done();
     return new Promise(done => { chosen = {a, done}; trigger('choose', {a, b: b ?? null}); });
+  }
+  // A second run that is gone is left out, and said so.
+  async function both({a, b}) {
+    const there = !b || await open(b);
+    await choose({a, b: there ? b : null});
+    if (!there) gone(b);
   }
   function gone(id) {
     layout.say({problem: `The address names a run that this server does not hold: ${String(id).slice(0, 60)}.`, remedy: 'Runs are kept while their page is open. What was shown stays; open the saved trace, or run it again.'});
@@ -336,7 +347,7 @@ export function mount({element, props, server, watch, trigger}) {
     fork: () => last && !props.offline && layout.fork.open(viewNow()), resume: run => !resume.hidden && trigger('go_on', {run: run.id}), side: () => get('b') && go({side: focus.side === 'a' ? 'b' : 'a'}),
     metric() { const names = Object.keys(QUANTITIES); go({metric: names[(names.indexOf(focus.metric) + 1) % names.length]}); },
     save: () => trigger('save', {side: focus.side})};
-  const always = {lessons: () => !props.offline && (lessons?.active ? lessons.leave() : learn({})), lessonOn: () => lessons?.turn(1), lessonBack: () => lessons?.turn(-1), large: enlarge, gallery: () => !props.offline && layout.openGallery(gallery), palette: () => search.open(), help: () => layout.help.showModal()};
+  const always = {lessons: () => !props.offline && (lessons?.active ? lessons.leave() : learn({})), lessonOn: () => lessons?.turn(1), lessonBack: () => lessons?.turn(-1), large: enlarge, pin: card.pinHere, gallery: () => !props.offline && layout.openGallery(gallery), palette: () => search.open(), help: () => layout.help.showModal()};
   // The focus may have moved since the last frame.
   function viewNow() { const run = active(), step = Math.min(focus.step, run.last); return {...last, run, step, position: focus.position, detail: run.detail(step)}; }
   function act(name) {
@@ -390,7 +401,7 @@ export function mount({element, props, server, watch, trigger}) {
     if (words.lesson) await learn(words);
     else if (words.a) {
       if (words.a !== shown.a || (words.b ?? null) !== shown.b) {
-        if (await open(words.a)) await choose(words);
+        if (await open(words.a)) await both(words);
         else gone(words.a);
       }
       if (words.a === shown.a) go({...words.focus, metric: words.focus.metric in QUANTITIES ? words.focus.metric : 'mar'});

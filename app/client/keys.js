@@ -11,7 +11,7 @@ export const KEYS = [
   ['commit', 'KeyN', 'n', 'Next commit', 'Go to'], ['commitBack', 'Shift+KeyN', '⇧ n', 'Previous commit', 'Go to'], ['flip', 'KeyD', 'd', 'Next disagreement of p and q: they prefer different tokens', 'Go to'], ['flipBack', 'Shift+KeyD', '⇧ d', 'Previous disagreement', 'Go to'],
   ['rival', 'KeyR', 'r', 'Next step at which Mf and Mar choose differently', 'Go to'], ['rivalBack', 'Shift+KeyR', '⇧ r', 'Previous such step', 'Go to'], ['forced', 'KeyF', 'f', 'Next forced position: a single token is allowed', 'Go to'],
   ['difference', 'KeyV', 'v', 'Next difference between the two runs', 'Go to'], ['differenceBack', 'Shift+KeyV', '⇧ v', 'Previous difference', 'Go to'], ['hopeless', 'KeyH', 'h', 'The step that made acceptance impossible', 'Go to'], ['hit', 'KeyC', 'c', 'Next hit of a breakpoint', 'Go to'], ['hitBack', 'Shift+KeyC', '⇧ c', 'Previous hit', 'Go to'],
-  ['fork', 'KeyE', 'e', 'Change something here and fork', 'Do'], ['resume', 'KeyG', 'g', 'Let a stopped run go on', 'Do'], ['metric', 'KeyM', 'm', 'Next quantity of the map', 'Do'], ['side', 'KeyB', 'b', 'The other run of a comparison', 'Do'],
+  ['pin', 'KeyP', 'p', 'Pin the card of what the keyboard or the pointer is at (also Enter, where it does nothing else)', 'Do'], ['fork', 'KeyE', 'e', 'Change something here and fork', 'Do'], ['resume', 'KeyG', 'g', 'Let a stopped run go on', 'Do'], ['metric', 'KeyM', 'm', 'Next quantity of the map', 'Do'], ['side', 'KeyB', 'b', 'The other run of a comparison', 'Do'],
   ['lessons', 'KeyL', 'l', 'Lessons: open them, leave them', 'Do'], ['lessonOn', 'Period', '.', 'Next lesson', 'Do'], ['lessonBack', 'Comma', ',', 'Previous lesson', 'Do'],
   ['large', 'KeyT', 't', 'Large type, for a projector', 'Do'], ['gallery', 'KeyX', 'x', 'Examples', 'Do'], ['palette', 'Slash', '/', 'Find a token, a position, a step, a command (also Ctrl K)', 'Do'], ['help', 'Shift+Slash', '?', 'This list', 'Do']];
 
@@ -27,8 +27,10 @@ export function commandOf(event) {
 
 export function sheet() {
   const groups = [...new Set(KEYS.map(key => key[4]))];
-  const close = el('button', {class: 'ds-button', text: 'Close'});
-  return el('dialog', {class: 'ds-dialog wide', 'aria-label': 'Keys'}, el('h3', {text: 'Keys'}),
+  // It opens at its title: the only button, at its end, would scroll it there.
+  const title = el('h3', {text: 'Keys', tabindex: -1, autofocus: true}), close = el('button', {class: 'ds-button', text: 'Close'});
+  return el('dialog', {class: 'ds-dialog wide', 'aria-label': 'Keys'}, title,
+   
     el('div', {class: 'ds-key-groups'}, ...groups.map(group => el('section', {}, el('h4', {text: group}), el('dl', {class: 'ds-keys'}, ...KEYS.filter(key => key[4] === group).map(([, , keys, what]) => el('div', {}, el('dt', {text: keys}), el('dd', {text: what}))))))),
     el('form', {method: 'dialog'}, close));
 }

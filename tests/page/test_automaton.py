@@ -182,6 +182,20 @@ def test_the_keyboard_alone_walks_groups_opens_one_and_comes_back(opened: Debugg
     expect(page.locator(".ds-crumbs [aria-current]")).to_have_text("All 19,052 states")
 
 
+def test_a_group_is_pinned_by_key_and_opened_from_its_card(opened: Debugger) -> None:
+    page = opened.page
+    stop = page.locator(".ds-automaton g.node[tabindex='0']")
+    stop.focus()
+    name = str(stop.get_attribute("aria-label"))
+    opened.press("p")
+    card = page.locator("#ds-card-kept")
+    expect(card.locator("header b")).to_have_text(name)
+    opened.press("Tab")
+    expect(card.get_by_role("button", name="open it")).to_be_focused()
+    opened.press("Enter")
+    expect(page.locator(".ds-crumbs button")).to_have_count(3)  # all, this group, the draw's state
+
+
 def test_a_group_and_its_place_in_the_source_light_each_other(opened: Debugger) -> None:
     page = opened.page
     page.locator(".ds-automaton g.group", has_text="/properties/field_3").hover()

@@ -84,7 +84,7 @@ export function create(trigger, choices) {
     input.addEventListener('change', () => {
       const value = values ? input.value : Number(input.value);
       edits = edits.filter(e => e.name !== name || e.kind !== 'set');
-      if (value !== config[name]) edits.push({kind: 'set', name, value});
+      if (value !== config[name] && input.value !== '') edits.push({kind: 'set', name, value});
       list();
     });
     return el('div', {class: 'ds-field'}, el('label', {class: 'ds-label', for: id, text: name}), input);

@@ -58,12 +58,13 @@ export function create(go, card, offline, hover) {
     s.quantity = {...quantity, key: view.metric};
     s.top = 4;
     s.x = axis(run.length, width);
-    s.rowH = clamp(Math.floor(240 / run.steps), 2, 20);
-    if (run.steps > 120) s.rowH = Math.max(1, 260 / run.steps);
+    const tall = view.widths.tall.map;
+    s.rowH = clamp(Math.floor(240 * tall / run.steps), 2, tall > 1 ? 36 : 20);
+    if (run.steps > 120 * tall) s.rowH = Math.max(1, 260 * tall / run.steps);
     const height = s.top + run.steps * s.rowH + STRIP + BAND + 20;
     s.height = height;
     const top = view.compare ? Math.max(quantity.top(view.a), quantity.top(view.b)) : quantity.top(run);
-    const hits = view.hits(run), key = [run.id, view.metric, top, width, view.theme, view.metric === 'commit' ? run.count : 0, hits.join(' ')].join();
+    const hits = view.hits(run), key = [run.id, view.metric, top, width, tall, view.theme, view.metric === 'commit' ? run.count : 0, hits.join(' ')].join();
     let c;
     if (key !== s.key || s.drawn > run.count || recording.has(s.base)) {
       c = prepare(s.base, width, height);
@@ -189,7 +190,7 @@ export function create(go, card, offline, hover) {
   // Under the map the parts of the source that the step's draw is in.
   function under(s, view) {
     const {run, x, at, band} = s, path = run.row('path', at.step), key = [s.key, at.step].join(' ');
-    if (band.key === key) return;
+    if (band.key === key && !recording.has(band)) return;
     band.key = key;
     const c = prepare(band, x.width, BAND);
     band.style.top = `${s.top + run.steps * s.rowH + STRIP + 4}px`;

@@ -54,7 +54,7 @@ export function create(go, card) {
     slider.value = Math.min(levels, levelOf(phase));
     drawnLevels.textContent = +slider.value === levels ? 'all levels' : slider.value < 0 ? 'nothing drawn' : slider.value > 0 ? `down to level ${slider.value}` : 'the end drawn';
     slider.setAttribute('aria-valuetext', drawnLevels.textContent);
-    rowH = Math.max(14, Math.min(20, 130 / levels));
+    rowH = Math.max(14, Math.min(widths.tall.tree > 1 ? 36 : 20, 130 * widths.tall.tree / levels));
     const c = prepare(canvas, width, levels * rowH + 4);
     c.font = `11px ${colours.mono}`;
     c.textBaseline = 'middle';

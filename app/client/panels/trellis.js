@@ -23,7 +23,8 @@ export function create(go, card, server, hover) {
     if (wanted === key) return;
     wanted = key;
     const answer = await server.get_fronts({run: run.id, step});
-    if (answer.error || wanted !== key) return;
+    if (answer.error) wanted = null;
+    if (wanted !== key) return;
     const arrays = await unpack(answer);
     fronts = {key, width: arrays.forward.shape[1], forward: arrays.forward.data, backward: arrays.backward.data};
     go({redraw: true});
@@ -96,7 +97,7 @@ export function create(go, card, server, hover) {
     rows = rowsOf(run, detail);
     const width = widths.left, length = run.length, n = rows.length;
     x = axis(length, width);
-    rowH = clamp((n > 60 ? 250 : 190) / n, 1, 15);
+    rowH = clamp((n > 60 ? 250 : 190) * widths.tall.trellis / n, 1, widths.tall.trellis > 1 ? 27 : 15);
     const height = top * 2 + n * rowH + 14, row = new Map(rows.map((q, r) => [q, r]));
     const c = prepare(canvas, width, height);
     image.width = length + 1;
