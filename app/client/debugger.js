@@ -23,7 +23,7 @@ export function mount({element, props, server: asked, watch, trigger}) {
   const root = element.querySelector('.ds');
   const runs = new Map();
   const focus = {step: 0, phase: null, position: 0, second: null, token: null, state: null, group: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
-  let paired = false, shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null;
+  let paired = false, shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null, chosen = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
   const {parts, card, alarm, live, configuration, status, stop, resume, main, blank} = layout;
   const search = finder.create({run: () => active(), focus: () => focus, act, go, examples: () => gallery, show: name => trigger('example', {name}), breaks: layout.parts.breaks});
@@ -185,8 +185,8 @@ export function mount({element, props, server: asked, watch, trigger}) {
   // The address holds the focus; where it came to rest is a place to go back to.
   function remember() {
     const words = lessons?.words(focus) ?? focusWords.write(shown, focus);
-    if (words === location.hash) return;
-    const away = lessons?.active || following || !location.hash || !element.dataset.ready;
+    if (words === location.hash || chosen || !element.dataset.ready) return;   // the address is still to be followed
+    const away = lessons?.active || following || !location.hash;
     history[away ? 'replaceState' : 'pushState'](history.state, '', words);
   }
   addEventListener('popstate', () => { if (element.isConnected) recall(); });
@@ -202,7 +202,6 @@ export function mount({element, props, server: asked, watch, trigger}) {
     if (words.a && words.a === shown.a) go({...words.focus, metric: words.focus.metric in QUANTITIES ? words.focus.metric : focus.metric});
   }
   // The runs of an address are Python's to show; wait until it has, or has said why not.
-  let chosen = null;
   function choose({a, b}) {
     chosen?.done();
     return new Promise(done => { chosen = {a, done}; trigger('choose', {a, b: b ?? null}); });
@@ -264,7 +263,8 @@ export function mount({element, props, server: asked, watch, trigger}) {
     told = merge(told, said, isNews);
     hold();
     const shows = sync();
-    if (chosen && !isNews && (said.message || said.a === chosen.a)) { shows.finally(chosen.done); chosen = null; }
+    const asked = !isNews && (said.message || said.a === chosen?.a) ? chosen : null;
+    if (asked) shows.finally(() => { if (chosen === asked) chosen = null; asked.done(); });
     return shows;
   }
   // What the next event of the user says to Python.
@@ -333,7 +333,7 @@ export function mount({element, props, server: asked, watch, trigger}) {
   function play() {
     if (playing) { clearInterval(playing); playing = 0; return; }
     if (focus.step >= lastStep()) go({step: 0});
-    playing = setInterval(() => { if (focus.step >= lastStep()) play(); else go({by: 1}); }, PLAY_MS);
+    playing = setInterval(() => { go({by: 1}); if (focus.step >= lastStep()) play(); }, PLAY_MS);
   }
   // Beside the focus: the position that it is at, and the focus goes on; or what is beside it, moved or dropped.
   const aside = by => go({second: clamp((focus.second ?? focus.position) + by, 0, active().length - 1)});

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import ROW, Debugger, form
-from playwright.sync_api import Page, Request
+from playwright.sync_api import Page, Request, expect
 
 from app import events
 from app.sessions import Run, Runs
@@ -111,6 +111,10 @@ def test_an_address_is_followed_however_late_its_run_is_shown(
         return choose(now, words)
 
     monkeypatch.setattr(events, "choose", later)
-    debugger.open("#a=example:no-such-hour&step=2&pos=3")
-    debugger.wait("ready", "yes")
+    page, address = debugger.page, "#a=example:no-such-hour&step=2&pos=3"
+    page.goto(f"{debugger.url}/{address}")
+    expect(page.locator("[data-painted=yes]")).to_have_count(1)
+    page.wait_for_timeout(500)  # what is shown meanwhile has come to rest, and is no place to come back to
+    assert page.evaluate("location.hash") == address
+    debugger.wait("painted", "yes")
     assert (debugger.get("run"), debugger.get("step"), debugger.get("position")) == ("example:no-such-hour", "2", "3")
