@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.errors import ModelError
-from engine.inference import batch, chain, tokens
-from engine.inference.potential import Potential, potentials
+from engine.inference import batch, chain, draws, tokens
+from engine.inference.potential import Potential, potential, potentials
 from engine.token_automaton import TokenAutomaton
 
 VOCAB, MASK = 3001, 3001
@@ -101,6 +101,26 @@ def test_the_listed_tokens_are_the_first_of_a_sort(which: int) -> None:
         np.testing.assert_array_equal(ids[:4, n], np.where(np.take_along_axis(score, order, 1) > -np.inf, order, -1))
         np.testing.assert_allclose(log_mean_field[:4, n], np.take_along_axis(p, order, 1), rtol=1e-6)
         np.testing.assert_allclose(log_posterior[:4, n], np.take_along_axis(q, order, 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("temperature", [1.0, 0.2, 3.0])
+def test_tokens_for_which_a_model_writes_a_very_low_logit_are_impossible_and_not_listed(dtype, temperature) -> None:
+    rng, canvas = np.random.default_rng(5), np.full(4, MASK, np.int32)
+    values = rng.normal(size=(4, VOCAB)).astype(dtype)
+    values[:, 5:] = -np.inf
+    for low in (-np.inf, -1e9, np.finfo(dtype).min):
+        low_values = np.where(np.isneginf(values), dtype(low), values)
+        for filters in ((None, None), (0.9, None), (None, 9)):
+            here = potential(low_values, canvas, MASK, AUTOMATON, temperature, *filters)
+            messages = chain.messages(here)
+            ids, log_p, _ = chain.top_tokens(here, chain.marginals(here, messages), 12)
+            assert (ids < 5).all()
+            assert (log_p > -1e3)[ids >= 0].all()
+            np.testing.assert_allclose(np.exp(log_p[:, 0]).sum(axis=1), 1.0, rtol=1e-5)
+            assert (here.all_log_mean_field()[:, 5:] < -1e6).all()
+            if messages.possible:
+                assert (draws.tokens(here, draws.draw(here, messages, 0, 0, 5)) < 5).all()
 
 
 @pytest.mark.parametrize("row", range(4))

@@ -60,8 +60,10 @@ def tokens(potential: Potential, draws: Draws) -> np.ndarray:
     """Draw the tokens of all draws given their classes: int32 `[draws length]`, each class of a row read once."""
     edges, masked = potential.automaton.edges, potential.masked
     out = np.repeat(potential.canvas[None], len(draws.classes), axis=0)
+    with np.errstate(over="ignore"):  # models write the least float for what is impossible
+        scores = potential.logits[masked] * potential.scale
     out[:, masked] = batch.draw_tokens(
-        potential.logits[masked] * potential.scale,
+        scores,
         draws.classes[:, masked],
         draws.rest[:, masked],
         edges.class_tokens_ptr,

@@ -90,8 +90,9 @@ class Potential:
     def all_log_mean_field(self) -> np.ndarray:
         """Return float32 `[rows vocab]`: the whole log mean field of the masked positions."""
         offset = self.largest * float(self.scale) + self.log_total
-        scaled = self.logits[self.masked] * self.scale
-        return np.asarray(scaled - offset.astype(scaled.dtype)[:, None], np.float32)
+        with np.errstate(over="ignore"):  # models write the least float for what is impossible
+            scaled = self.logits[self.masked] * self.scale
+            return np.asarray(scaled - offset.astype(scaled.dtype)[:, None], np.float32)
 
 
 def potential(
@@ -163,7 +164,8 @@ def _filtered(
     logits: np.ndarray, masked: np.ndarray, temperature: float, top_p: float | None, top_k: int | None
 ) -> np.ndarray:
     """Return tempered logits, `-inf` where the filters keep nothing."""
-    rows = logits[masked] / logits.dtype.type(temperature)
+    with np.errstate(over="ignore"):  # models write the least float for what is impossible
+        rows = logits[masked] / logits.dtype.type(temperature)
     if np.isfinite(rows.max(axis=1)).all():
         keep_top(rows, top_p, top_k)
     filtered = logits.copy()

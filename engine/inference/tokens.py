@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
+from engine.inference.masses import IMPOSSIBLE
 from engine.inference.vector_math import LEAST, exp, largest_of
 
 _MARGIN = 1e-4
@@ -87,8 +88,9 @@ def _list_tokens(values, scale, largest, blocks, lift, score, ids, kept):
             least = values.dtype.type((bar - here) / np.float64(scale) + largest - _MARGIN * max(1.0, abs(largest)))
             for v in tokens[block_ptr[b] : block_ptr[b + 1]]:
                 if values[v] > least:
-                    x = (np.float64(values[v]) - largest) * np.float64(scale) + here
-                    if x > kept[ids.size - 1]:
+                    distance = (np.float64(values[v]) - largest) * np.float64(scale)
+                    x = distance + here
+                    if x > kept[ids.size - 1] and distance >= IMPOSSIBLE:
                         _insert(ids, kept, v, x)
             bar = max(bar, kept[ids.size - 1] - _MARGIN)
 
