@@ -69,8 +69,11 @@ def weight(trace: Trace) -> Weight:
         log_steps = following - after
         total = float(before[0] + log_steps.sum())
     reason = why_not(trace.header)
+    lifted = np.flatnonzero(trace.column("filter_lifted"))
     if not trace.finished:
         reason, total = "The run is not finished.", math.nan
+    elif lifted.size:
+        reason = reason or f"Step {lifted[0]} drew without top-p and top-k, with which nothing was accepted."
     elif not math.isfinite(total):
         reason = reason or "The trace does not have what the weight is made of, or the run was not accepted."
     return Weight(float(before[0]), log_steps, total, reason)
