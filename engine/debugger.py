@@ -78,15 +78,17 @@ def fork(trace: Trace, step: int, edits: Sequence[Edit] = (), *, reuse: bool = F
     if not 0 <= step <= limit:
         raise ForkError(f"There is no step {step} to fork at.", f"Choose a step from 0 to {limit}.")
     header, canvas = trace.header, canvas_before(trace, step)
-    urgent: dict[int, bool] = {}
+    urgent = _urgent(header, step)
     for edit in edits:
         header, canvas = _edited(header, canvas, edit, urgent)
-    preparation.check(header.config)
-    header = dataclasses.replace(header, branches=(*header.branches, Branch(trace.fingerprint, step, tuple(edits))))
+    for config in (header.config, *(earlier.before for earlier in header.branches if earlier.before)):
+        preparation.check(config)
+    branch = Branch(trace.fingerprint, step, tuple(edits), trace.header.config)
+    header = dataclasses.replace(header, branches=(*header.branches, branch))
     if step == 0:
         header = dataclasses.replace(header, config=dataclasses.replace(header.config, pins=_placed(header, canvas)))
     _check(trace, step, header, canvas)
-    begin = decode.Start(step, canvas, _schedule(trace, step, header, canvas), urgent)
+    begin = decode.Start(step, canvas, _schedule(trace, step, header, canvas), _masked(header, canvas, urgent))
     if reuse:
         _check_reuse(trace, step, canvas)
     return _counted(Fork(header, trace, begin, reuse, 0))
@@ -104,7 +106,8 @@ def resume(trace: Trace) -> Fork:
     if trace.finished:
         raise ForkError(f"This run has all its {step} steps.", "Fork it at one of them.")
     canvas = canvas_before(trace, step)
-    begin = decode.Start(step, canvas, _schedule(trace, step, header, canvas))
+    urgent = _masked(header, canvas, _urgent(header, step))
+    begin = decode.Start(step, canvas, _schedule(trace, step, header, canvas), urgent)
     return _counted(Fork(header, trace, begin, False, 0))
 
 
@@ -140,7 +143,7 @@ def canvas_before(trace: Trace, step: int) -> np.ndarray:
     if step < len(trace.steps):
         return trace.steps[step].canvas
     header, canvas = trace.header, trace.canvas
-    for branch in header.branches:
+    for branch in _in_effect(header):
         if branch.step == step:  # a fork that was stopped before its first own step
             for edit in branch.edits:
                 canvas = _edited_canvas(header, canvas, edit)
@@ -269,23 +272,54 @@ def _check_reuse(trace: Trace, step: int, canvas: np.ndarray) -> None:
 def _schedule(trace: Trace, step: int, header: Header, canvas: np.ndarray) -> tuple[tuple[int, int], ...]:
     """Return the plan of the steps from `step` on.
 
-    The plan is the one made when the set of masked positions last changed other than by a step: at the start, or at a
-    fork that pinned or un-committed. A parallel rule passes over steps of it, which no record has.
+    The plan is the one made when the set of masked positions last changed other than by a step, or the rule by which
+    steps commit did: at the start, or at a fork that pinned, un-committed or set the rule.
     """
     planned_at, planned_for = 0, initial_canvas(trace.header) if not trace.steps else trace.steps[0].canvas
-    for branch in header.branches:
-        if branch.step <= step and any(edit.kind in ("pin", "uncommit") for edit in branch.edits):
+    for branch in _in_effect(header):
+        if branch.step <= step and any(_replans(edit) for edit in branch.edits):
             planned_at = branch.step
             planned_for = canvas if branch.step == step else canvas_before(trace, branch.step)
-    mask_id = header.vocabulary.mask_id
-    plan = decode.schedule(header.config, planned_for, mask_id, planned_at)
-    skipped = trace.header.config.parallel and header.config.parallel
-    for number in range(planned_at, step):
-        if skipped:
-            masked = canvas_before(trace, number) == mask_id
-            plan = plan[sum(not masked[:stop].any() for stop, _ in plan) :]  # stops ascend
-        plan = plan[1:]
-    return plan
+    plan = decode.schedule(header.config, planned_for, header.vocabulary.mask_id, planned_at)
+    return plan[step - planned_at :]
+
+
+def _replans(edit: Edit) -> bool:
+    """Whether an edit leaves other positions to be committed than were planned for."""
+    return edit.kind in ("pin", "uncommit") or edit.name in ("remasking", "threshold", "factor")
+
+
+def _in_effect(header: Header) -> list[Branch]:
+    """Return the branches of a run but for those that a later one left in front of them."""
+    kept: list[Branch] = []
+    for branch in header.branches:
+        kept = [*(earlier for earlier in kept if earlier.step <= branch.step), branch]
+    return kept
+
+
+def _urgent(header: Header, step: int) -> dict[int, bool]:
+    """Return the positions that a run's edits hurry or hold at a step."""
+    edits = [edit for branch in _in_effect(header) if branch.step == step for edit in branch.edits]
+    return {
+        edit.position: edit.kind == "commit"
+        for edit in edits
+        if edit.kind in ("commit", "hold") and edit.position is not None
+    }
+
+
+def _masked(header: Header, canvas: np.ndarray, urgent: dict[int, bool]) -> dict[int, bool]:
+    """Leave out what was pinned in the meantime."""
+    return {i: now for i, now in urgent.items() if canvas[i] == header.vocabulary.mask_id}
+
+
+def _settings(header: Header, step: int) -> Config:
+    """Return the settings that a recorded step was done with: those of the run that did it."""
+    config = header.config
+    for branch in reversed(header.branches):
+        if branch.step <= step:
+            break
+        config = branch.before or config
+    return config
 
 
 def _require(holds: bool, problem: str, remedy: str) -> None:
@@ -345,8 +379,10 @@ class _Recorded:
 
 
 def _read_again(made: Fork, source: _Recorded, number: int, record: StepRecord) -> StepRecord:
-    """Read a step in front of the fork under the fork's constraint; all other settings were still the parent's."""
-    header = dataclasses.replace(made.parent.header, automaton=made.header.automaton)
+    """Read a step in front of the fork under the fork's constraint; all other settings are those it was done with."""
+    config = _settings(made.header, number)
+    header = dataclasses.replace(made.header, config=config)
     started = time.perf_counter()
-    logits = decode.predict(source, header.prompt_ids, record.canvas, number, header.config.cfg_scale)
-    return decode.again(record, logits, header, number, 1e3 * (time.perf_counter() - started))
+    logits = decode.predict(source, header.prompt_ids, record.canvas, number, config.cfg_scale)
+    model_ms = 1e3 * (time.perf_counter() - started)
+    return decode.again(record, logits, header, number, model_ms, _urgent(made.parent.header, number))

@@ -40,7 +40,7 @@ class Start:
         step: number of the step.
         canvas: int32 `[length]`, before it.
         schedule: for it and each step after it, the end of its block and how many positions LLaDA would commit. A
-            parallel rule passes over the steps that a block has left when nothing of it is masked.
+            parallel rule is in a later block where a block was finished before its time.
         urgent: positions that this step is to commit before all others (True) or not at all (False).
     """
 
@@ -92,10 +92,11 @@ def denoise(
     vocabulary = denoiser.vocabulary
     begin = begin or start(Header(config, denoiser.facts, vocabulary, automaton, prompt_ids))
     keep = config.steps * config.length * vocabulary.size * 4 <= MEAN_FIELD_BYTES
-    canvas, urgent, step = begin.canvas, begin.urgent, begin.step
-    for stop, count in begin.schedule:
-        if config.parallel and not (canvas[:stop] == vocabulary.mask_id).any():
-            continue
+    canvas, urgent = begin.canvas, begin.urgent
+    for step, (planned_stop, count) in enumerate(begin.schedule, begin.step):
+        if config.parallel and not (canvas == vocabulary.mask_id).any():
+            return
+        stop = block_stop(config, planned_stop, canvas, vocabulary.mask_id)
         started = time.perf_counter()
         logits = predict(denoiser, prompt_ids, canvas, step, config.cfg_scale)
         model_ms = 1e3 * (time.perf_counter() - started)
@@ -103,7 +104,17 @@ def denoise(
         record = _record(Step(answer, config, step, stop, count, urgent), keep, model_ms)
         canvas, urgent = record.canvas_after, {}
         yield record
-        step += 1
+
+
+def block_stop(config: Config, planned: int, canvas: np.ndarray, mask_id: int) -> int:
+    """Return the end of the block that a step is in, given the one that its number was planned in.
+
+    A parallel rule goes on to the first block that has masked positions, and leaves to it the steps that it saved.
+    """
+    masked = canvas == mask_id
+    if not config.parallel or not masked.any():
+        return planned
+    return max(planned, (int(masked.argmax()) // config.block_length + 1) * config.block_length)
 
 
 def predict(denoiser: Denoiser, prompt_ids: np.ndarray, canvas: np.ndarray, step: int, cfg_scale: float) -> np.ndarray:
@@ -113,7 +124,7 @@ def predict(denoiser: Denoiser, prompt_ids: np.ndarray, canvas: np.ndarray, step
     masked = np.full_like(prompt_ids, denoiser.vocabulary.mask_id)
     given, free = denoiser.batch_logits([prompt_ids, masked], [canvas, canvas], step)
     impossible = np.isneginf(given)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         guided = free + (cfg_scale + 1) * (given - free)
     guided[impossible] = -np.inf
     return guided.astype(given.dtype, copy=False)
@@ -144,7 +155,9 @@ def _record(
     choice = _choice(step, stepping.scored(step, found, lifted), draw.tokens, *top[1:])
     if committed is None:
         committed = choice[f"committed_{config.confidence}"]
-    after = chain.log_partition_after(found.potential, found.messages, found.marginals, committed, draw.tokens)
+    # A mask that was drawn leaves its position masked.
+    stands = committed & (draw.tokens != step.answer.vocabulary.mask_id)
+    after = chain.log_partition_after(found.potential, found.messages, found.marginals, stands, draw.tokens)
     return StepRecord(
         canvas=step.answer.canvas,
         committed=committed,
@@ -224,22 +237,30 @@ def _of_paths(automaton: TokenAutomaton, draw: Draw) -> dict[str, np.ndarray]:
     }
 
 
-def again(record: StepRecord, logits: np.ndarray, header: Header, step: int, model_ms: float) -> StepRecord:
+def again(
+    record: StepRecord,
+    logits: np.ndarray,
+    header: Header,
+    step: int,
+    model_ms: float,
+    urgent: Mapping[int, bool] | None = None,
+) -> StepRecord:
     """Compute a finished step's quantities under another constraint; what was drawn and committed stays.
 
     Args:
         record: of the finished step.
         logits: float `[length vocab]`, of its mean field.
-        header: of the run with the other constraint.
+        header: of the run with the other constraint, and with the settings that the step was done with.
         step: number of the step.
         model_ms: how long the logits took.
+        urgent: of the step, see `Start`.
     """
     config = header.config
     eligible = np.flatnonzero(record.confidence_mf > -np.inf)
-    block_stop = (int(eligible.max(initial=0)) // config.block_length + 1) * config.block_length
+    stop = (int(eligible.max(initial=0)) // config.block_length + 1) * config.block_length
     logits = _without_banned(logits, config, header.vocabulary)
     answer = Answer(logits, record.canvas, header.vocabulary, header.automaton)
-    given = Step(answer, config, step, block_stop, int(record.committed.sum()))
+    given = Step(answer, config, step, stop, int(record.committed.sum()), urgent or {})
     draw = Draw(record.drawn, tries=int(record.tries))
     return _record(given, record.log_mean_field is not None, model_ms, draw, record.committed)
 

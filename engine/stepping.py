@@ -194,8 +194,12 @@ def choose(step: Step, *laws: remasking.Law) -> list[tuple[np.ndarray, np.ndarra
     chosen = []
     for law in laws:
         c = remasking.confidence(config, law, eligible, u)
-        count = remasking.count(config, step.number, step.block_stop, step.planned, c)
-        chosen.append((c, remasking.choose(*_pressed(c, count, step.urgent), config.alg_temp, u)))
+        pressed = _pressed(c, step.urgent)
+        # A rule that looks at each position by itself passes what is urgent and doesn't see what is held.
+        each = config.parallel or config.remasking == "origin"
+        count = remasking.count(config, step.number, step.block_stop, step.planned, pressed if each else c)
+        count = max(count, sum(step.urgent.values()))
+        chosen.append((c, remasking.choose(pressed, count, config.alg_temp, u)))
     return chosen
 
 
@@ -273,11 +277,9 @@ def _late_ids(step: Step) -> list[int]:
     return list(step.answer.vocabulary.eos_ids[1 if wrong else 0 :])
 
 
-def _pressed(confidence: np.ndarray, count: int, urgent: Mapping[int, bool]) -> tuple[np.ndarray, int]:
+def _pressed(confidence: np.ndarray, urgent: Mapping[int, bool]) -> np.ndarray:
     """Put urgent positions before all others and take forbidden ones out, for the choice alone."""
-    if not urgent:
-        return confidence, count
     confidence = confidence.copy()
     for position, now in urgent.items():
         confidence[position] = np.inf if now else -np.inf
-    return confidence, max(count, sum(urgent.values()))
+    return confidence

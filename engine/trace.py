@@ -119,11 +119,13 @@ class Branch:
         parent: `Trace.fingerprint` of the parent.
         step: the first step that is the fork's own.
         edits: what it changed, in the order in which it was changed.
+        before: the settings of the parent, by which the steps in front of `step` were done; None in older traces.
     """
 
     parent: str
     step: int
     edits: tuple[Edit, ...] = ()
+    before: Config | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False)

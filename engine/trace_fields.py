@@ -152,11 +152,18 @@ def check_header(header: Header) -> None:
         and 0 < config.steps <= LONGEST
         and all(0 <= i < config.length and 0 <= v < size for i, v in (*config.pins, *config.bans))
         and all(0 <= branch.step <= config.steps for branch in header.branches)
+        and all(_same_axes(config, branch.before, size) for branch in header.branches if branch.before)
     )
     if not sound:
         raise ValueError("its tables contradict each other")
     if not isinstance(header.model, dict):
         raise TypeError("it says nothing of the model")
+
+
+def _same_axes(config: Config, before: Config, size: int) -> bool:
+    """Whether the settings in front of a fork are of the same canvas."""
+    axes = (config.length, config.steps, config.block_length) == (before.length, before.steps, before.block_length)
+    return axes and all(0 <= i < config.length and 0 <= v < size for i, v in before.bans)
 
 
 def _span(start: object, stop: object) -> bool:

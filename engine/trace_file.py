@@ -330,7 +330,8 @@ def _branch(values: Mapping[str, Any]) -> Branch:
     edits = tuple(_edit(**edit) for edit in values["edits"])
     if not isinstance(values["step"], int) or not isinstance(values["parent"], str):
         raise TypeError("a branch needs a step and a parent")
-    return Branch(values["parent"], values["step"], edits)
+    before = values.get("before")
+    return Branch(values["parent"], values["step"], edits, None if before is None else _config(before))
 
 
 def _step_arrays(step: StepRecord) -> dict[str, np.ndarray]:

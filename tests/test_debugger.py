@@ -10,7 +10,7 @@ import pytest
 
 from engine import debugger, decode, stepping, token_automaton, trace_file
 from engine.constraints import read
-from engine.errors import ConfigError, ForkError, InputError, ModelError, PinError
+from engine.errors import ConfigError, ForkError, InputError, ModelError, PinError, TraceError
 from engine.inference import support
 from engine.trace import Branch, Config, Edit, Header, StepRecord, Trace
 from tests import oracle
@@ -329,3 +329,98 @@ def test_an_edit_that_can_not_be_is_refused(edit: Edit, said: str) -> None:
 def test_a_step_that_is_not_there_is_refused(step: int) -> None:
     with pytest.raises(ForkError, match=f"no step {step}"):
         debugger.fork(record(), step)
+
+
+# What a fork inherits from forks before it.
+
+
+@pytest.mark.parametrize("kind", ["commit", "hold"])
+def test_a_fork_that_was_stopped_before_its_first_step_goes_on_with_what_it_hurries_or_holds(kind: str) -> None:
+    parent = record()
+    position = int(np.flatnonzero(parent.steps[2].committed if kind == "hold" else parent.steps[7].committed)[0])
+    made = child(parent, 2, Edit(kind, position))
+    assert made.steps[2].committed[position] == (kind == "commit")
+    stopped = Trace(made.header, made.steps[:2])
+    assert_same(Trace(made.header, tuple(debugger.steps(debugger.resume(stopped), MODEL))), made)
+    for of in (made, stopped):
+        assert_same(child(of, 2), made)
+
+
+def test_a_branch_that_a_later_fork_left_in_front_of_it_has_no_say_any_more() -> None:
+    for seed in range(6):
+        parent = record(seed=seed, steps=6, block_length=4, remasking="random")
+        position = int(np.flatnonzero(parent.steps[4].canvas == LETTERS.mask_id)[0])
+        pinned = child(parent, 4, Edit("pin", position, int(parent.steps[5].drawn[position])))
+        made = child(pinned, 2, Edit("set", name="seed", value=seed + 50))
+        for stop in range(2, 6):
+            stopped = Trace(made.header, made.steps[:stop])
+            assert_same(Trace(made.header, tuple(debugger.steps(debugger.resume(stopped), MODEL))), made)
+
+
+@pytest.mark.parametrize("name", ["entropy", "origin"])
+@pytest.mark.parametrize("step", range(1, 8))
+def test_every_position_is_committed_where_lladas_schedule_takes_over_from_dreams(name: str, step: int) -> None:
+    parent = record(remasking=name)
+    made = child(parent, step, Edit("set", name="remasking", value="low_confidence"))
+    assert made.finished
+    assert made.accepted
+    stopped = Trace(made.header, made.steps[: min(step + 1, 7)])
+    assert_same(Trace(made.header, tuple(debugger.steps(debugger.resume(stopped), MODEL))), made)
+
+
+@pytest.mark.parametrize("changes", [{"threshold": 0.6}, {"remasking": "origin", "steps": 4}])
+def test_a_rule_that_looks_at_each_position_alone_takes_no_other_for_one_that_is_held(changes: dict) -> None:
+    cases = 0
+    for seed in range(8):
+        parent = record(Fake(LETTERS, seed), seed=seed, **changes)
+        first = parent.steps[0].committed
+        if first.sum() < 2:
+            continue
+        chosen, other = int(np.flatnonzero(first)[0]), int(np.flatnonzero(~first)[0]) if not first.all() else None
+        held = child(parent, 0, Edit("hold", chosen), model=Fake(LETTERS, seed)).steps[0].committed
+        assert np.flatnonzero(first & ~held).tolist() == [chosen]
+        assert not (held & ~first).any()
+        if other is not None:
+            cases += 1
+            taken = child(parent, 0, Edit("commit", other), model=Fake(LETTERS, seed)).steps[0].committed
+            assert np.flatnonzero(taken & ~first).tolist() == [other]
+            assert not (first & ~taken).any()
+    assert cases
+
+
+def test_a_position_that_is_hurried_and_then_pinned_is_not_committed_twice() -> None:
+    parent = record()
+    position, token_id = 4, int(parent.steps[-1].canvas_after[4])
+    made = child(parent, 0, Edit("commit", position), Edit("pin", position, token_id))
+    assert not made.steps[0].committed[position]
+    assert LETTERS.mask_id not in made.canvas
+
+
+def test_steps_are_read_again_with_the_settings_that_they_were_done_with() -> None:
+    wider = Edit("constrain", name="regex", value="[01.]{8}")
+    parent = record()
+    late = int(np.flatnonzero(parent.steps[7].committed)[0])
+    cooled = child(parent, 2, Edit("commit", late), Edit("set", name="temperature", value=0.5), Edit("ban", late, 2))
+    cooled = trace_file.load(trace_file.dumps(cooled))
+    expected, made = child(parent, 4, wider), child(cooled, 5, wider)
+    for number in (0, 1):
+        assert not differences(made.steps[number], expected.steps[number])
+    assert made.steps[2].log_partition != pytest.approx(float(made.steps[2].log_partition_model))
+    # Read again under the same constraint, a step is what it was, what hurried it included.
+    same = child(cooled, 5, Edit("constrain", name="regex", value=SOURCE))
+    assert same.header.automaton is not cooled.header.automaton
+    for number in range(5):
+        choice = {"committed_mf", "committed_mar", "filter_lifted"}
+        assert not differences(same.steps[number], cooled.steps[number]) & choice
+        np.testing.assert_allclose(same.steps[number].log_partition, cooled.steps[number].log_partition, atol=1e-5)
+        np.testing.assert_allclose(same.steps[number].confidence_mar, cooled.steps[number].confidence_mar, atol=1e-5)
+
+
+def test_a_file_whose_branch_has_settings_of_another_canvas_is_refused() -> None:
+    made = child(record(), 2, Edit("set", name="seed", value=5))
+    for changes in ({"length": 9}, {"steps": 4}, {"bans": ((8, 0),)}):
+        before = dataclasses.replace(made.header.config, **changes)
+        branches = (dataclasses.replace(made.header.branches[0], before=before),)
+        broken = Trace(dataclasses.replace(made.header, branches=branches), made.steps)
+        with pytest.raises(TraceError, match="contradict"):
+            trace_file.load(trace_file.dumps(broken))

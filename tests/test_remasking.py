@@ -13,7 +13,7 @@ from engine import decode, preparation, remasking, token_automaton
 from engine.constraints import read
 from engine.errors import ConfigError
 from engine.inference.filtering import keep_top
-from engine.trace import Config, StepRecord
+from engine.trace import Config, Header, StepRecord, Trace
 from tests import oracle
 from tests.fake import Fake, characters
 
@@ -165,6 +165,40 @@ def test_a_parallel_run_ends_within_its_steps_even_where_nothing_is_confident() 
             masked = np.flatnonzero(record.canvas == LETTERS.mask_id)
             assert np.flatnonzero(record.committed).max() < (masked[0] // block + 1) * block
         assert automaton.accepts(records[-1].canvas_after.tolist())
+
+
+@pytest.mark.parametrize("changes", [{"threshold": 0.9}, {"factor": 0.5}, {"remasking": "threshold"}])
+def test_a_block_has_the_steps_that_a_confident_block_before_it_saved(changes) -> None:
+    model = Fake(LETTERS, 0, scale=0.1)
+    plain = model.logits
+
+    def logits(prompt_ids, canvas, step):
+        found = plain(prompt_ids, canvas, step)
+        found[:4, 2] += 20.0  # the first block is certain, the second one isn't
+        return found
+
+    model.logits = logits  # type: ignore[method-assign]
+    automaton = token_automaton.compile(read("regex", "[a-h]{8}"), LETTERS)
+    config = dataclasses.replace(FREE, steps=4, block_length=4, **changes)
+    records = run(config, model, automaton)
+    assert [int(record.committed.sum()) for record in records] == [4, 2, 1, 1]
+    assert automaton.accepts(records[-1].canvas_after.tolist())
+
+
+@pytest.mark.parametrize("block", [2, 8])
+def test_a_parallel_run_is_finished_when_nothing_is_masked_or_its_steps_are_done(block) -> None:
+    ended = set()
+    for seed in range(20):  # some of these models draw their mask
+        config = dataclasses.replace(FREE, block_length=block, threshold=0.5, sampler="independent", temperature=1.0)
+        model = Fake(LETTERS, seed)
+        records = tuple(run(dataclasses.replace(config, seed=seed), model))
+        whole = Trace(Header(config, model.facts, LETTERS, EVERYTHING), records)
+        assert whole.finished
+        assert not Trace(whole.header, records[:-1]).finished
+        ended.add(((whole.canvas == LETTERS.mask_id).any(), len(records) == 8))
+    assert (False, False) in ended
+    assert any(masked for masked, _ in ended)
+    assert (True, False) not in ended
 
 
 def guided_greedy(model: Fake, config: Config) -> list[np.ndarray]:

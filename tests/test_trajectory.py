@@ -180,6 +180,28 @@ def test_an_unfinished_or_edited_run_is_not_offered() -> None:
     assert "by hand" in trajectory.weight(Trace(forked, run.steps)).reason
 
 
+def test_a_run_whose_filters_were_lifted_is_not_offered() -> None:
+    reasons = set()
+    for seed in range(40):
+        run = traced(dataclasses.replace(BASE, seed=seed, top_p=0.6), model=Fake(VOCABULARY, seed, scale=0.8))
+        lifted = run.column("filter_lifted").any()
+        reason = trajectory.weight(run).reason
+        assert (reason is not None) == lifted
+        reasons.add(reason)
+    assert len(reasons) > 1, "some are lifted and some are not"
+
+
+def test_a_mask_that_is_drawn_changes_nothing_of_the_log_partition() -> None:
+    drawn = 0
+    for seed in range(10):
+        run = traced(dataclasses.replace(BASE, sampler="independent", seed=seed), model=Fake(VOCABULARY, seed))
+        for step in run.steps:
+            if (step.canvas_after == step.canvas).all():
+                drawn += 1
+                assert step.log_partition_after == step.log_partition
+    assert drawn
+
+
 def test_without_a_constraint_every_weight_is_one() -> None:
     run = traced(dataclasses.replace(BASE, kind=None, source=None), token_automaton.everything(VOCABULARY))
     found = trajectory.weight(run)
