@@ -8,12 +8,13 @@ import itertools
 import numpy as np
 import pytest
 
-from engine import decode, remasking, stepping, token_automaton
+from engine import decode, preparation, remasking, stepping, token_automaton
 from engine.constraints import read
 from engine.errors import EmptyLanguageError
 from engine.stepping import Answer, Step
 from engine.trace import Config
 from tests.fake import Fake, characters
+from tests.test_nondeterministic import kept
 
 VOCABULARY = dataclasses.replace(characters("abcdef"), eos_ids=(6, 5))
 AUTOMATON = token_automaton.compile(read("regex", "(ab|cd?|b{2,3})*a?"), VOCABULARY)
@@ -77,6 +78,69 @@ def test_a_step_without_a_record_ranks_the_positions_of_many_models_as_the_recor
             answer = Answer(logits, record.canvas, VOCABULARY, AUTOMATON)
             after = stepping.advance(Step(answer, config, n, *plan[n]))
             assert after.tolist() == record.canvas_after.tolist(), (seed, n)
+
+
+WITHOUT_EOS = characters("abcd", eos=False)
+OUTSIDE = dataclasses.replace(characters("abcd"), token_bytes=characters("abcd").token_bytes[:-1])
+"""A vocabulary whose mask lies behind its last token."""
+SEVERAL = "(?:a|ab)*b?(?:a|ba|c)*[abc]"
+AUTOMATA = [
+    (vocabulary, automaton)
+    for vocabulary in (VOCABULARY, WITHOUT_EOS, OUTSIDE)
+    for automaton in (
+        token_automaton.everything(vocabulary),
+        token_automaton.compile(read("regex", SEVERAL), vocabulary),
+        token_automaton.compile(kept(SEVERAL), vocabulary),
+    )
+]
+
+
+def any_config(rng: np.random.Generator) -> Config:
+    """Draw settings that go together, whatever they are."""
+    block, blocks = int(rng.choice([1, 2, 4])), int(rng.choice([1, 2]))
+    name = str(rng.choice(remasking.NAMES))
+    rules = [{}, {"top_p": 0.6}, {"top_k": 2}, {"cfg_scale": 1.0}, {"bans": ((0, 1),)}]
+    if name in remasking.DREAM:
+        rules.append({"alg_temp": 0.4})
+    if name not in ("origin", "entropy", "factor"):
+        rules += [{"threshold": 0.4}, {"threshold": 1.0}]
+    if name not in ("origin", "entropy", "threshold"):
+        rules.append({"factor": 0.5})
+    return dataclasses.replace(
+        CONFIG,
+        length=block * blocks,
+        block_length=block,
+        steps=blocks * int(rng.integers(1, block + 2)),
+        remasking=name,
+        confidence=str(rng.choice(["mf", "mar"])),
+        sampler=str(rng.choice(stepping.EXACT + stepping.BASELINES)),
+        temperature=float(rng.choice([0.0, 0.001, 0.6, 1.0])),
+        seed=int(rng.integers(100)),
+        reject_budget=int(rng.choice([1, 4])),
+        path_tries=int(rng.choice([0, 8])),
+        **rules[rng.integers(len(rules))],
+    )
+
+
+def test_a_step_without_a_record_is_the_recorded_one_whatever_the_settings_and_the_model():
+    rng, compared = np.random.default_rng(0), 0
+    for seed in range(250):
+        vocabulary, automaton = AUTOMATA[seed % len(AUTOMATA)]
+        config = any_config(rng)
+        preparation.check(config)
+        model = Fake(vocabulary, seed, scale=float(rng.choice([0.5, 3.0])), dtype=[np.float32, np.float64][seed % 2])
+        prompt_ids = model.encode_prompt(config.prompt)
+        plan = decode.schedule(config, np.full(config.length, vocabulary.mask_id), vocabulary.mask_id)
+        for n, record in enumerate(decode.denoise(model, automaton, config)):
+            logits = decode.predict(model, prompt_ids, record.canvas, n, config.cfg_scale)
+            for position, token_id in config.bans:
+                logits[position, token_id] = -np.inf
+            answer = Answer(logits, record.canvas, vocabulary, automaton)
+            stop = decode.block_stop(config, plan[n][0], record.canvas, vocabulary.mask_id)
+            after = stepping.advance(Step(answer, config, n, stop, plan[n][1]))
+            assert after.tolist() == record.canvas_after.tolist(), (seed, config, n)
+            compared += 1
+    assert compared > 600
 
 
 def test_draws_of_one_answer_are_shared_only_where_they_are_alike(monkeypatch):
