@@ -90,7 +90,7 @@ def fork(trace: Trace, step: int, edits: Sequence[Edit] = (), *, reuse: bool = F
     _check(trace, step, header, canvas)
     begin = decode.Start(step, canvas, _schedule(trace, step, header, canvas), _masked(header, canvas, urgent))
     if reuse:
-        _check_reuse(trace, step, canvas)
+        _check_reuse(trace, step, header.config, canvas)
     return _counted(Fork(header, trace, begin, reuse, 0))
 
 
@@ -257,9 +257,15 @@ def _check(trace: Trace, step: int, header: Header, canvas: np.ndarray) -> None:
         ) from error
 
 
-def _check_reuse(trace: Trace, step: int, canvas: np.ndarray) -> None:
+def _check_reuse(trace: Trace, step: int, config: Config, canvas: np.ndarray) -> None:
     known = step < len(trace.steps) and trace.steps[step].log_mean_field is not None
     _require(known, f"The mean field of step {step} was not recorded.", "Let the model be asked again.")
+    was = _settings(trace.header, step)
+    _require(
+        config.cfg_scale == was.cfg_scale and config.logits_eos_inf >= was.logits_eos_inf,
+        f"The mean field of step {step} was recorded with another cfg_scale or without EOS.",
+        "Let the model be asked again.",
+    )
     mask_id = trace.header.vocabulary.mask_id
     new = np.flatnonzero((canvas == mask_id) & (trace.steps[step].canvas != mask_id))
     if new.size:

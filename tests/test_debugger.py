@@ -331,6 +331,16 @@ def test_a_step_that_is_not_there_is_refused(step: int) -> None:
         debugger.fork(record(), step)
 
 
+@pytest.mark.parametrize("changes", [{"cfg_scale": 2.0}, {"logits_eos_inf": True}])
+def test_a_mean_field_that_was_recorded_with_other_settings_of_the_model_is_not_reused(changes: dict) -> None:
+    ((name, value),) = changes.items()
+    other = Edit("set", name=name, value=type(value)(0))
+    with pytest.raises(ForkError, match="cfg_scale or without EOS"):
+        debugger.fork(record(**changes), 2, [other], reuse=True)
+    assert child(record(**changes), 2, other).accepted
+    assert debugger.fork(record(), 2, [Edit("set", name="logits_eos_inf", value=True)], reuse=True).instant
+
+
 # What a fork inherits from forks before it.
 
 
