@@ -129,9 +129,9 @@ def check(config: Config) -> None:
     for name, low, high in (("length", 1, MAX_LENGTH), ("steps", 1, 4096), ("block_length", 1, MAX_LENGTH)):
         value = getattr(config, name)
         if not low <= value <= high:
+            words = "number of steps" if name == "steps" else name.replace("_", " ")
             raise ConfigError(
-                f"The {name.replace('_', ' ')} is {value}, and it must be from {low} to {high}.",
-                f"Choose a {name.replace('_', ' ')} in that range.",
+                f"The {words} is {value}, and it must be from {low} to {high}.", "Choose one in that range."
             )
     length, block = config.length, config.block_length
     if length % block:

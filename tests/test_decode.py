@@ -145,7 +145,7 @@ def test_every_exact_run_ends_in_the_language_and_commits_by_its_confidence(samp
         ({"length": 0}, "length"),
         ({"length": 12, "block_length": 5}, "divide"),
         ({"length": 12, "block_length": 4, "steps": 7}, "multiple of 3"),
-        ({"steps": 0}, "steps"),
+        ({"steps": 0}, "The number of steps is 0"),
         ({"temperature": -1.0}, "temperature"),
         ({"temperature": float("nan")}, "temperature"),
         ({"sampler": "magic"}, "midpoint"),
