@@ -35,6 +35,16 @@ _CONTACT = {
     "age": {"type": "integer", "minimum": 0},
     "email": {"format": "email", "type": "string"},
 }
+_RULE = {"protocol": {"type": "string"}, "port": {"type": "integer"}, "allow": {"type": "boolean"}}
+_RULES = {
+    "policy": {"type": "string"},
+    "rules": {"type": "array", "items": {"type": "object", "properties": _RULE, "required": ["protocol", "port"]}},
+}
+_LIBRARY = """
+CREATE TABLE author (author_id int PRIMARY KEY, name text, born int, country text);
+CREATE TABLE book (book_id int PRIMARY KEY, title text, author_id int REFERENCES author(author_id), year int);
+CREATE TABLE loan (book_id int REFERENCES book(book_id), member text, due text);
+"""
 TYPED = (
     ("a regex", "regex", r"[0-9]+\s*(kg|lb)"),
     ("a function", "tools", KINDS["tools"].example),
@@ -50,7 +60,10 @@ TYPED = (
         "json_schema",
         {"type": "object", "properties": _CONTACT, "required": ["name", "email"]},
     ),
+    ("an array of open objects", "json_schema", {"type": "object", "properties": _RULES, "required": ["rules"]}),
+    ("two hundred choices", "choices", "\n".join(f"{10_007 * n % 99_991:05d} items" for n in range(200))),
     ("a database", "sql", KINDS["sql"].example),
+    ("a database of three tables", "sql", _LIBRARY),
 )
 """Constraints as people type them, in a canvas of 64."""
 FOUND_MS, TRIED_MS = 100.0, 1000.0

@@ -95,7 +95,7 @@ class Determiniser:
     def _thompson(self, pattern: Pattern) -> Machine:
         nfa = Nfa(self.alphabet, self.leaf_ids, self._tables, ATOMS)
         try:
-            inside = list(nodes(pattern, closed=True))
+            inside = nodes(pattern, closed=True)
             effort.spend(len(inside))
             for node in inside:
                 if isinstance(node, (Intersection, Complement)) and id(node) not in self._tables:

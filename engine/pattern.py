@@ -143,35 +143,32 @@ def difference(whole: Pattern, without: Pattern, origin: Origin) -> Pattern:
 
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns that a pattern is made of."""
-    # Leaves, most of a pattern by far, first.
-    match pattern:
-        case Chars():
-            return ()
-        case Concat(parts) | Union(parts) | Intersection(parts):
-            return parts
-        case Repeat(body) | Atomic(body) | Look(body) | Complement(body):
-            return (body,)
-        case Graph(arcs):
-            return tuple(part for _, part, _ in arcs)
+    # By isinstance, which takes a third of the time of match; all of a pattern is walked for every key typed.
+    if isinstance(pattern, Chars):
+        return ()
+    if isinstance(pattern, (Concat, Union, Intersection)):
+        return pattern.parts
+    if isinstance(pattern, Graph):
+        return tuple(part for _, part, _ in pattern.arcs)
+    return (pattern.body,)
 
 
-def nodes(pattern: Pattern, closed: bool = False) -> Iterable[Pattern]:
-    """Yield every node once, though it may stand in many places.
+def nodes(pattern: Pattern, closed: bool = False) -> list[Pattern]:
+    """List every node once, though it may stand in many places.
 
     Args:
         pattern: where to start.
         closed: whether to stop at intersections and complements, which are texts of their own.
     """
-    seen, stack = {id(pattern)}, [pattern]
-    while stack:
-        node = stack.pop()
-        yield node
+    seen, found = {id(pattern)}, [pattern]
+    for node in found:
         if isinstance(node, Chars) or (closed and isinstance(node, (Intersection, Complement))):
             continue
         for child in children(node):
             if id(child) not in seen:
                 seen.add(id(child))
-                stack.append(child)
+                found.append(child)
+    return found
 
 
 def moved(pattern: Pattern, place: Callable[[Origin], Origin]) -> Pattern:
