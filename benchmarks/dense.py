@@ -44,8 +44,8 @@ def ours(chain: Chain) -> Callable[[], float]:
     accepting = np.append(np.ones(states, bool), False)
 
     def run() -> float:
-        live_ptr, live, b, bk = sweeps.completions((ptr, target, label), states, accepting, mass, exponent)
-        sweeps.forward(into, live_ptr, live, mass, exponent)
+        live_ptr, live, b, bk = sweeps.completions((ptr, target, label), into, states, accepting, mass, exponent)
+        sweeps.forward((ptr, target, label), live_ptr, live, mass, exponent)
         return float(np.log(b[0]) + bk[0] * 256 * np.log(2))
 
     return run

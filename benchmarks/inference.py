@@ -83,7 +83,7 @@ def inferring(vocabulary: Vocabulary, length: int, repeats: int) -> list[Ratio]:
     noise = torch.from_numpy(uniforms)
 
     def backward_and_draw() -> float:
-        completions = sweeps.completions(edges.out, automaton.start, automaton.accepting, *labels)
+        completions = sweeps.completions(edges.out, edges.into, automaton.start, automaton.accepting, *labels)
         kernels.draw_path(*edges.out, *completions, *labels, uniforms)
         return float(wide.to_log(completions[2][:1], completions[3][:1])[0])
 

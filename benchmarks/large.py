@@ -76,8 +76,10 @@ def committing(automaton: TokenAutomaton, vocabulary: Vocabulary, length: int, r
 def both_messages(found: Potential) -> None:
     """Find the live states and run both messages, label masses ready."""
     edges, automaton = found.automaton.edges, found.automaton
-    live_ptr, live, _, _ = sweeps.completions(edges.out, automaton.start, automaton.accepting, *found.labels)
-    sweeps.forward(edges.into, live_ptr, live, *found.labels)
+    live_ptr, live, _, _ = sweeps.completions(
+        edges.out, edges.into, automaton.start, automaton.accepting, *found.labels
+    )
+    sweeps.forward(edges.out, live_ptr, live, *found.labels)
 
 
 def big_automaton() -> TokenAutomaton:

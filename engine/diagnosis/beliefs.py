@@ -46,8 +46,8 @@ class Beliefs:
 
     @cached_property
     def _completions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        automaton = self.automaton
-        found = sweeps.completions(automaton.edges.out, automaton.start, automaton.accepting, *self._labels)
+        automaton, edges = self.automaton, self.automaton.edges
+        found = sweeps.completions(edges.out, edges.into, automaton.start, automaton.accepting, *self._labels)
         return found[0], found[1], found[2], found[3]
 
     @property
@@ -63,7 +63,7 @@ class Beliefs:
     @cached_property
     def log_forward(self) -> np.ndarray:
         """float64 `[boundaries states]`: log mass of all ways from the start; `-inf` where not live."""
-        return self._dense(*self.live, *sweeps.forward(self.automaton.edges.into, *self.live, *self._labels))
+        return self._dense(*self.live, *sweeps.forward(self.automaton.edges.out, *self.live, *self._labels))
 
     @cached_property
     def fronts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -74,8 +74,8 @@ class Beliefs:
         """
         automaton, edges = self.automaton, self.automaton.edges
         boundaries, states = self.log_class_mass.shape[0] + 1, automaton.states
-        ptr, reached = sweeps.reached(edges.out, automaton.start, self._labels[0])
-        forward = sweeps.forward(edges.into, ptr, reached, *self._labels)
+        ptr, reached = sweeps.reached(edges.out, edges.into, automaton.start, self._labels[0])
+        forward = sweeps.forward(edges.out, ptr, reached, *self._labels)
         every_ptr, every = np.arange(boundaries + 1) * states, np.tile(np.arange(states, dtype=np.int32), boundaries)
         backward = sweeps.backward(edges.out, automaton.accepting, every_ptr, every, *self._labels)
         return self._dense(ptr, reached, *forward), self._dense(*backward)

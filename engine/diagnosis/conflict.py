@@ -169,7 +169,7 @@ def nearest(canvas: Canvas, log_class_mass: np.ndarray, tokens: np.ndarray) -> N
     """
     automaton, edges = canvas.automaton, canvas.automaton.edges
     everything = np.ones((canvas.length, edges.labels), bool)
-    live_ptr, live = sweeps.live_states(edges.out, automaton.start, automaton.accepting, everything)
+    live_ptr, live = sweeps.live_states(edges.out, edges.into, automaton.start, automaton.accepting, everything)
     if not live.size:
         return None
     preference = np.maximum(log_class_mass.astype(np.float64), WORST_LOG_MASS)

@@ -73,7 +73,7 @@ class Marginals:
 def messages(potential: Potential) -> Messages:
     """Run forward-backward over the states that reachability leaves."""
     live_ptr, live, b, bk = potential.completions
-    f, fk = sweeps.forward(potential.automaton.edges.into, live_ptr, live, *potential.labels)
+    f, fk = sweeps.forward(potential.automaton.edges.out, live_ptr, live, *potential.labels)
     return Messages(live_ptr, live, f, fk, b, bk, _log_partition(potential))
 
 

@@ -67,8 +67,8 @@ class Potential:
     @cached_property
     def completions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """`(live_ptr, live, m, k)`: the states that accepted completions pass, and the mass of all from each."""
-        automaton = self.automaton
-        return sweeps.completions(automaton.edges.out, automaton.start, automaton.accepting, *self.labels)
+        automaton, edges = self.automaton, self.automaton.edges
+        return sweeps.completions(edges.out, edges.into, automaton.start, automaton.accepting, *self.labels)
 
     @property
     def live(self) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,9 @@ def acceptable(
     """Whether some accepted canvas of `length` tokens has all of `placed` and none of `banned`."""
     effort.spend(2e-3 * length * automaton.edges.target.size)
     labels = _labels(automaton, _classes(automaton, length, placed, banned))
-    live_ptr, _ = sweeps.live_states(automaton.edges.out, automaton.start, automaton.accepting, labels)
+    live_ptr, _ = sweeps.live_states(
+        automaton.edges.out, automaton.edges.into, automaton.start, automaton.accepting, labels
+    )
     return bool(live_ptr[-1] > 0)
 
 

@@ -51,11 +51,12 @@ def label_masses(m, k, label_ptr, label_class):
     return out, exponent
 
 
-def completions(edges, start, accepting, mass, exponent):
+def completions(edges, edges_into, start, accepting, mass, exponent):
     """Find the states that some accepted completion passes at each boundary, and the mass of all completions from each.
 
     Args:
         edges: `(ptr, target, label)`.
+        edges_into: `(ptr, source, label)`, the same edges by target.
         start: the start state.
         accepting: bool `[states]`.
         mass, exponent: of the labels, numbers `[length labels]`.
@@ -63,17 +64,17 @@ def completions(edges, start, accepting, mass, exponent):
     Returns:
         `(live_ptr, live, m, k)` as of `backward`.
     """
-    states_ptr, states = reached(edges, start, mass)
+    states_ptr, states = reached(edges, edges_into, start, mass)
     return backward(edges, accepting, states_ptr, states, mass, exponent)
 
 
-def live_states(edges, start, accepting, possible):
+def live_states(edges, edges_into, start, accepting, possible):
     """Return `(live_ptr, live)` of `completions` where labels are possible or not, bool `[length labels]`."""
     exponent = np.where(possible, np.int32(0), np.int32(NEVER))
-    return completions(edges, start, accepting, possible.astype(np.float64), exponent)[:2]
+    return completions(edges, edges_into, start, accepting, possible.astype(np.float64), exponent)[:2]
 
 
-def reached(edges, start, mass):
+def reached(edges, edges_into, start, mass):
     """Find the states that labels with any mass lead to from the start.
 
     Returns:
@@ -81,43 +82,69 @@ def reached(edges, start, mass):
     """
     boundaries, states = mass.shape[0] + 1, edges[0].size - 1
     ptr, found = np.zeros(boundaries + 1, np.int64), np.empty(boundaries * states + 1, np.int32)
-    return ptr, found[: _reach(edges, start, mass, ptr, found)]
+    return ptr, found[: _reach(edges, edges_into, start, mass, ptr, found)]
 
 
 @njit(cache=True)
-def _reach(edges, start, mass, reached_ptr, found):
-    ptr, target, label = edges
-    seen = np.zeros(ptr.size - 1, np.bool_)
-    found[0] = start
+def _reach(edges, edges_into, start, mass, reached_ptr, found):
+    """Go along the edges of few states, and from many look back at every state for one edge that leads there.
+
+    The first such edge is soon found where many are reached (Beamer, Asanović, Patterson 2012).
+    """
+    states = edges[0].size - 1
+    here, there = np.zeros(states, np.bool_), np.zeros(states, np.bool_)
+    found[0], here[start] = start, True
     reached_ptr[1] = count = 1
     for i in range(mass.shape[0]):
-        begin = count
-        for n in range(reached_ptr[i], begin):
-            q = np.uint32(found[n])
-            for e in range(ptr[q], ptr[q + _ONE]):
-                # No branch: whether a state is new can't be foreseen.
-                new = (mass[i, label[e]] > 0.0) & (not seen[target[e]])
-                seen[target[e]] |= new
-                found[count] = target[e]
-                count += new
-        _ascending(found, begin, count, seen)
+        first, begin = reached_ptr[i], count
+        if 4 * (begin - first) > states:
+            count = _pull(edges_into, mass[i], here, there, found, count)
+        else:
+            count = _push(edges, mass[i], found[first:begin], there, found, count)
+        for n in range(first, begin):
+            here[found[n]] = False
+        here, there = there, here
         reached_ptr[i + 2] = count
     return count
 
 
-@njit(cache=True, inline="always")
-def _ascending(found, begin, count, seen):
-    """Sort `found[begin:count]`, the states marked in `seen`, and clear the marks."""
-    if 16 * (count - begin) > seen.size:
-        at = begin
-        for q in range(seen.size):
-            found[at] = q
-            at += seen[q]
-            seen[q] = False
+@njit(cache=True)
+def _push(edges, mass, states, there, found, count):
+    """Write the states that edges lead to from some behind the `count` found ones, ascending, and mark them."""
+    ptr, target, label = edges
+    begin = count
+    for state in states:
+        q = np.uint32(state)
+        for e in range(ptr[q], ptr[q + _ONE]):
+            # No branch: whether a state is new can't be foreseen.
+            new = (mass[label[e]] > 0.0) & (not there[target[e]])
+            there[target[e]] |= new
+            found[count] = target[e]
+            count += new
+    if 16 * (count - begin) > there.size:
+        count = begin
+        for q in range(there.size):
+            found[count] = q
+            count += there[q]
     else:
-        for n in range(begin, count):
-            seen[found[n]] = False
         found[begin:count].sort()
+    return count
+
+
+@njit(cache=True)
+def _pull(edges_into, mass, here, there, found, count):
+    """Do the same for every state that an edge leads to from one that is marked."""
+    ptr, source, label = edges_into
+    for state in range(there.size):
+        q = np.uint32(state)
+        there[q] = False
+        for e in range(ptr[q], ptr[q + _ONE]):
+            if here[source[e]] & (mass[label[e]] > 0.0):
+                there[q] = True
+                break
+        found[count] = state
+        count += there[q]
+    return count
 
 
 def backward(edges, accepting, states_ptr, states, mass, exponent):
@@ -140,70 +167,32 @@ def backward(edges, accepting, states_ptr, states, mass, exponent):
 
 @njit(cache=True)
 def _backward(edges, accepting, states_ptr, states, mass, exponent, live_ptr, live, m, k):
-    """Fill the message from its end, since the last boundary comes first; return where it begins."""
+    """Fill the message from its end, since the last boundary comes first; return where it begins.
+
+    Every state sums over its edges; what it leads to is looked up.
+    """
+    ptr, target, label = edges
+    dense, dense_k = np.zeros(ptr.size - 1), np.full(ptr.size - 1, NEVER, np.int32)
+    weight = np.empty(mass.shape[1])
     place = live_ptr[-1] = live.size
     for n in range(states_ptr[-1] - 1, states_ptr[-2] - 1, -1):
         if accepting[states[n]]:
             place -= 1
             live[place], m[place], k[place] = states[n], 1.0, 0
     live_ptr[-2] = place
-    _sweep(edges, states_ptr, states, mass, exponent, -1, live_ptr, live, m, k)
-    place = live_ptr[0]
-    live_ptr -= place
-    return place
-
-
-def forward(edges_into, live_ptr, live, mass, exponent):
-    """Run forward messages: the mass of all ways from the start to each live state, numbers aligned with `live`.
-
-    Args:
-        edges_into: `(ptr, source, label)`, the edges by target.
-        live_ptr, live, mass, exponent: as of `backward`.
-    """
-    m, k = np.empty(live.size), np.empty(live.size, np.int32)
-    if live.size:
-        m[0], k[0] = 1.0, 0
-        _sweep(edges_into, live_ptr, live, mass, exponent, 1, live_ptr, live, m, k)
-    return m, k
-
-
-@njit(cache=True)
-def _sweep(edges, states_ptr, states, mass, exponent, step, live_ptr, live, m, k):
-    """Carry a message from boundary to boundary, by all edges of the states at the next one.
-
-    Args:
-        edges: `(ptr, other, label)`, by the state that the message comes to.
-        states_ptr, states: where it may come to.
-        step: 1 from the first boundary to the last, −1 the other way.
-        live_ptr, live, m, k: the message, to be filled in: in front of the boundary before where `step` is −1, and at
-            the same places as in `states` where it is 1 and the message comes to all of them.
-    """
-    ptr, other, label = edges
-    length, labels = mass.shape
-    dense, dense_k = np.zeros(ptr.size - 1), np.full(ptr.size - 1, NEVER, np.int32)
-    weight = np.empty(labels)
-    for turn in range(length):
-        i = turn if step > 0 else length - 1 - turn
-        over = i if step > 0 else i + 1
-        begin, stop = live_ptr[over], live_ptr[over + 1]
-        first, last = states_ptr[over + step], states_ptr[over + step + 1]
-        place = last if step > 0 else begin
+    for i in range(mass.shape[0] - 1, -1, -1):
+        begin, stop = live_ptr[i + 1], live_ptr[i + 2]
+        here = states[states_ptr[i] : states_ptr[i + 1]]
         most, span = _span(k, begin, stop)
-        most_mass, span_mass = _span_of_row(mass, exponent, i)
-        if span + span_mass <= _SAFE:
-            odd = (span + span_mass) % 2
+        plain, level = _weights(mass, exponent, i, most, span, weight)
+        if plain:
             for n in range(begin, stop):
                 dense[np.uint32(live[n])] = m[n] * _scale(most - k[n], span)
-            for c in range(labels):
-                weight[c] = (
-                    mass[i, c] * _scale(most_mass - exponent[i, c], span_mass + odd) if mass[i, c] > 0.0 else 0.0
-                )
-            level = most + most_mass - (span + span_mass + odd) // 2
-            for n in range(last - 1, first - 1, -1):
-                q = np.uint32(states[n])
+            for n in range(here.size - 1, -1, -1):
+                q = np.uint32(here[n])
                 x = 0.0
                 for e in range(ptr[q], ptr[q + _ONE]):
-                    x += weight[label[e]] * dense[other[e]]
+                    x += weight[label[e]] * dense[target[e]]
                 if x > 0.0:
                     place -= 1
                     live[place] = q
@@ -214,21 +203,23 @@ def _sweep(edges, states_ptr, states, mass, exponent, step, live_ptr, live, m, k
         else:
             for n in range(begin, stop):
                 dense[live[n]], dense_k[live[n]] = m[n], k[n]
-            into = states[first:last]
-            place = _carry(ptr, other, label, into, mass[i], exponent[i], dense, dense_k, place, live, m, k)
+            place = _carry_back(edges, here, mass[i], exponent[i], dense, dense_k, place, live, m, k)
         for n in range(begin, stop):
             dense[np.uint32(live[n])] = 0.0
-        live_ptr[over + step] = place
+        live_ptr[i] = place
+    live_ptr -= place
+    return place
 
 
 @njit(cache=True)
-def _carry(ptr, other, label, states, mass, exponent, dense, dense_k, place, live, m, k):
+def _carry_back(edges, states, mass, exponent, dense, dense_k, place, live, m, k):
     """Do the same for one boundary in numbers of any size; return the first place that was filled."""
+    ptr, target, label = edges
     for n in range(states.size - 1, -1, -1):
         q = np.uint32(states[n])
         x, y = 0.0, NEVER
         for e in range(ptr[q], ptr[q + _ONE]):
-            c, r = label[e], other[e]
+            c, r = label[e], target[e]
             if dense[r] > 0.0 and mass[c] > 0.0:
                 v, w = times(mass[c], exponent[c], dense[r], dense_k[r])
                 x, y = add(x, y, v, w)
@@ -236,6 +227,94 @@ def _carry(ptr, other, label, states, mass, exponent, dense, dense_k, place, liv
             place -= 1
             live[place], m[place], k[place] = q, x, y
     return place
+
+
+def forward(edges, live_ptr, live, mass, exponent):
+    """Run forward messages: the mass of all ways from the start to each live state, numbers aligned with `live`.
+
+    Args:
+        edges, live_ptr, live, mass, exponent: as of `backward`.
+    """
+    m, k = np.empty(live.size), np.empty(live.size, np.int32)
+    if live.size:
+        m[0], k[0] = 1.0, 0
+        _forward(edges, live_ptr, live, mass, exponent, m, k)
+    return m, k
+
+
+@njit(cache=True)
+def _forward(edges, live_ptr, live, mass, exponent, m, k):
+    """Fill the message from its beginning.
+
+    Every state adds to what its edges lead to, since how many lead to one varies more, which no processor foresees.
+    """
+    ptr, target, label = edges
+    dense, dense_k = np.zeros(ptr.size - 1), np.full(ptr.size - 1, NEVER, np.int32)
+    weight = np.empty(mass.shape[1])
+    for i in range(mass.shape[0]):
+        begin, stop, end = live_ptr[i], live_ptr[i + 1], live_ptr[i + 2]
+        most, span = _span(k, begin, stop)
+        plain, level = _weights(mass, exponent, i, most, span, weight)
+        if plain:
+            for n in range(begin, stop):
+                q = np.uint32(live[n])
+                x = m[n] * _scale(most - k[n], span)
+                for e in range(ptr[q], ptr[q + _ONE]):
+                    dense[target[e]] += x * weight[label[e]]
+            for n in range(stop, end):
+                x = dense[np.uint32(live[n])]
+                if SMALL <= x < BIG:
+                    m[n], k[n] = x, level
+                else:
+                    m[n], k[n] = normal(x, level)
+        else:
+            _carry_on(edges, live[begin:stop], m[begin:stop], k[begin:stop], mass[i], exponent[i], dense, dense_k)
+            for n in range(stop, end):
+                m[n], k[n] = dense[live[n]], dense_k[live[n]]
+            dense_k[:] = NEVER
+        if 8 * (stop - begin) > dense.size:
+            dense[:] = 0.0
+        else:
+            for n in range(begin, stop):
+                q = np.uint32(live[n])
+                for e in range(ptr[q], ptr[q + _ONE]):
+                    dense[target[e]] = 0.0
+
+
+@njit(cache=True)
+def _carry_on(edges, live, m, k, mass, exponent, dense, dense_k):
+    """Add what a boundary's states send along their edges in numbers of any size."""
+    ptr, target, label = edges
+    for n in range(live.size):
+        q = np.uint32(live[n])
+        for e in range(ptr[q], ptr[q + _ONE]):
+            c, r = label[e], target[e]
+            if mass[c] > 0.0:
+                v, w = times(mass[c], exponent[c], m[n], k[n])
+                dense[r], dense_k[r] = add(dense[r], dense_k[r], v, w)
+
+
+@njit(cache=True, inline="always")
+def _weights(mass, exponent, i, most, span, weight):
+    """Scale the masses of a position so that plain float64 holds their products with a message.
+
+    Args:
+        mass, exponent: of the labels, numbers `[length labels]`.
+        i: the position.
+        most, span: the largest exponent of the message, and how far the smallest is below it.
+        weight: `[labels]`, to be filled in.
+
+    Returns:
+        `(plain, level)`: whether float64 holds them, and the exponent of what comes of them; nothing is filled in where
+        it doesn't.
+    """
+    most_mass, span_mass = _span_of_row(mass, exponent, i)
+    odd = (span + span_mass) % 2
+    plain = span + span_mass <= _SAFE
+    if plain:
+        for c in range(weight.size):
+            weight[c] = mass[i, c] * _scale(most_mass - exponent[i, c], span_mass + odd) if mass[i, c] > 0.0 else 0.0
+    return plain, most + most_mass - (span + span_mass + odd) // 2
 
 
 @njit(cache=True, inline="always")
