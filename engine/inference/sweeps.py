@@ -113,8 +113,8 @@ def _push(edges, mass, states, there, found, count):
     """Write the states that edges lead to from some behind the `count` found ones, ascending, and mark them."""
     ptr, target, label = edges
     begin = count
-    for state in states:
-        q = np.uint32(state)
+    for n in range(states.size):
+        q = np.uint32(states[n])
         for e in range(ptr[q], ptr[q + _ONE]):
             # No branch: whether a state is new can't be foreseen.
             new = (mass[label[e]] > 0.0) & (not there[target[e]])
@@ -123,9 +123,9 @@ def _push(edges, mass, states, there, found, count):
             count += new
     if 16 * (count - begin) > there.size:
         count = begin
-        for q in range(there.size):
-            found[count] = q
-            count += there[q]
+        for state in range(there.size):
+            found[count] = state
+            count += there[state]
     else:
         found[begin:count].sort()
     return count
