@@ -128,7 +128,7 @@ export function mount({element, props, server: asked, watch, trigger}) {
     if (changed) measureZoom(root);
     if (changed) widths = {left: wide([parts.tree, parts.trellis, parts.loom], 'tree', 'map', 'trellis'), right: wide([parts.inspector, parts.exact, parts.compare], 'against'), tall: {map: tall('map'), tree: tall('tree'), trellis: tall('trellis')}};
     const view = {run, a: get('a'), b: get('b'), other: get('b') && (focus.side === 'b' ? get('a') : get('b')), compare: Boolean(get('b')), step, position: focus.position, second, token: focus.token, node: focus.node, phase: focus.phase,
-      state: focus.state !== null && focus.state < run.states ? focus.state : null, group: focus.group, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, dark: document.body.classList.contains('dark'), ticks: parts.breaks.ticks(run), hits: parts.breaks.hits};
+      state: focus.state !== null && focus.state < run.states ? focus.state : null, group: focus.group, side: focus.side, metric: focus.metric, detail, span: focus.span, align: focus.align, steps: stepsOf(run, step), colours, theme, changed, rested, widths, ticks: parts.breaks.ticks(run), hits: parts.breaks.hits};
     if (view.node > run.length) view.node = null;
     last = view;
     layout.frames.weights.element.hidden = !small(run) || !server.get_messages;

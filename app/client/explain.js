@@ -239,3 +239,14 @@ export function difference(a, b, t, i) {
     jumps: [{text: 'this place in A', go: {step: t, position: i, side: 'a'}}, {text: 'in B', go: {step: t, position: i, side: 'b'}}],
   };
 }
+
+// Where the two fronts miss each other: how far the one comes, how far back the other goes, and the states of both where they should meet,
+// nearest ones first. Given are the states of each front at a boundary, and where a state stands.
+export function missed(length, forward, backward, y) {
+  let reached = length, needed = 0;
+  while (reached > 0 && !forward(reached).length) reached--;
+  while (needed < length && !backward(needed).length) needed++;
+  const at = Math.max(reached, needed), ahead = forward(reached), behind = backward(at);
+  const [from, to] = ahead.flatMap(q => behind.map(r => [q, r])).reduce((best, pair) => !best || Math.abs(y(pair[0]) - y(pair[1])) < Math.abs(y(best[0]) - y(best[1])) ? pair : best, null) ?? [];
+  return {reached, needed, at, ahead, behind, from, to};
+}

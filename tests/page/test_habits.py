@@ -313,12 +313,46 @@ def test_each_front_of_the_trellis_is_blue_where_it_reaches(debugger: Debugger, 
     wanted = fronts[0] if mode == "forward" else fronts[1]
     assert not (fronts[0] & fronts[1]).any(), "they never meet: nothing accepted is left"
     canvas = page.locator(".ds-trellis canvas")
-    before = canvas.evaluate("c => c.toDataURL()")
     page.get_by_label("What the trellis shows").select_option(mode)
-    page.wait_for_function("was => document.querySelector('.ds-trellis canvas').toDataURL() !== was", arg=before)
-    page.wait_for_timeout(600)
+    expect(page.locator(f".ds-trellis [data-front={mode}]")).to_have_count(1)
     order = graph.order(graph.of_tokens(run.header)).tolist()
     for boundary in range(wanted.shape[0]):
         for row, state in enumerate(order):
             red, _, blue, alpha = canvas.evaluate(PIXEL, [46 + 64 * boundary - 6, 4 + row * 15 + 11])
             assert (blue > red + 60 and alpha > 60) == wanted[boundary, state], f"state {state} at boundary {boundary}"
+
+
+def test_where_nothing_is_live_the_trellis_draws_the_gap_between_its_fronts(debugger: Debugger) -> None:
+    page = example(debugger, "no-such-hour", "step=3&pos=0").page
+    run = shown(debugger)
+    ahead, behind = conflict.fronts(
+        conflict.canvas_of(run.header.automaton, run.steps[3].canvas, run.header.vocabulary.mask_id)
+    )
+    reached, needed = np.flatnonzero(ahead.any(1))[-1], np.flatnonzero(behind.any(1))[0]
+    trellis = page.locator(".ds-trellis")
+    expect(trellis.locator("[data-front=forward]")).to_have_count(1)
+    expect(trellis.locator(f"[data-reached='{reached}'][data-needed='{needed}']")).to_have_count(1)
+    expect(trellis).to_contain_text(f"The start reaches boundary {reached};")
+    debugger.press("Home")
+    expect(trellis.locator("[data-front='']")).to_have_count(1)
+
+
+def test_what_a_tree_has_no_midpoint_for_is_hatched(debugger: Debugger, table: Callable[..., str]) -> None:
+    page = debugger.open().page
+    debugger.run(form(table([ROW] * 6), length=6, steps=6, block=6))
+    debugger.blur()
+    debugger.press("Home")
+    debugger.wait("step", "0")
+    expect(page.locator(".ds-tree header")).to_contain_text("hatched: no midpoint")
+    canvas = page.locator(".ds-tree canvas")
+    patch = """(canvas, [x, y]) => {
+      const scale = canvas.width / canvas.clientWidth;
+      return Array.from(canvas.getContext('2d').getImageData(x * scale, y * scale, 12 * scale, 12 * scale).data)
+        .filter((_, k) => k % 4 === 3);
+    }"""
+    # Of six positions the right half of the first cut, 4 to 6, has its midpoint a level below that of 0 to 4.
+    whole, hatched = (canvas.evaluate(patch, [46 + 64 * 5 + 20, 2 + 20 * level + 4]) for level in (1, 2))
+    assert len(set(whole)) == 1
+    assert whole[0] > 60
+    assert len(set(hatched)) > 1
+    assert max(hatched) > 60

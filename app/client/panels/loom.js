@@ -14,6 +14,7 @@ export const QUANTITIES = {
   commit: {name: 'Commit time', unit: 'step', what: 'the step that committed the position', top: run => Math.max(1, run.steps - 1), of: (run, t, i) => run.commitStep[i]},
 };
 
+const COMMITTED = 0.22;   // strength of what was committed before: more would pass for a masked cell of a middling value, in either theme
 const STRIP = 5, BAND = 15;   // px of the strip below the map, and of the parts of the source below that
 
 export function create(go, card, offline, hover) {
@@ -86,7 +87,7 @@ export function create(go, card, offline, hover) {
         const value = view.metric === 'commit' ? masked && !now ? NaN : commit : at >= 0 ? quantity.of(run, at, i) : NaN;
         const colour = Number.isFinite(value) ? cividis(value / top) : value === Infinity ? cividis(1) : null;
         if (!masked) {
-          if (colour) { c.fillStyle = `rgba(${colour},${view.dark ? 0.14 : 0.22})`; c.fillRect(x0, y0, w - gap, h - gap); }
+          if (colour) { c.fillStyle = `rgba(${colour},${COMMITTED})`; c.fillRect(x0, y0, w - gap, h - gap); }
           continue;
         }
         c.fillStyle = colour ? `rgb(${colour})` : s.pattern;

@@ -14,6 +14,7 @@ export function create(go, card) {
   // A slider over the levels goes through the same phases of the step as the keys do: before any draw, a level after the other, the whole step.
   const slider = el('input', {type: 'range', class: 'ds-level', min: -1, 'aria-label': 'Levels drawn', onkeydown: event => event.stopPropagation()}), drawnLevels = el('output', {class: 'ds-note'});
   slider.addEventListener('input', () => go({phase: +slider.value < 0 ? 'sweep' : slider.value === slider.max ? null : `level${slider.value}`}));
+  const legend = el('span', {class: 'ds-note'});
   let x, rowH, now;
 
   const find = event => {
@@ -50,6 +51,8 @@ export function create(go, card) {
     }
     x = axis(length, width);
     const levels = spanOf(1, length).level + (length > 1 ? 1 : 0) || 1;
+    const padded = (length & length - 1) > 0;
+    legend.textContent = `darker: more entropy${padded ? ' · hatched: no midpoint' : ''}`;
     slider.max = levels;
     slider.value = Math.min(levels, levelOf(phase));
     drawnLevels.textContent = +slider.value === levels ? 'all levels' : slider.value < 0 ? 'nothing drawn' : slider.value > 0 ? `down to level ${slider.value}` : 'the end drawn';
@@ -84,6 +87,14 @@ export function create(go, card) {
         c.strokeRect(x0 + 1, y + 1, w - 3, h - 2);
       }
     }
+    // A tree has the leaves of the next power of two: behind the length they are padding, and where a span is one position nothing is left to draw.
+    if (padded && !unknown) {
+      c.fillStyle = hatch(c, alpha(colours.muted, 0.45));
+      for (let level = 1; level < levels; level++) {
+        const from = Math.round(x.x(Math.max(...spans.slice(1, length).map(span => span.level === level ? span.stop : 0))));
+        c.fillRect(from, Math.round(2 + level * rowH), Math.max(0, Math.round(x.x(length)) - from - 1), Math.round(rowH) - 1);
+      }
+    }
     c.fillStyle = alpha(colours.ink, 0.12);
     c.fillRect(Math.round(x.x(position)), 0, Math.max(2, Math.round(x.cell)), levels * rowH + 4);
     c.textAlign = 'right';
@@ -100,5 +111,5 @@ export function create(go, card) {
       return [m, level, start, stop, run.at('path', step, m), parts.words(parts.partsOf(run, run.at('path', step, m))), run.at('midpoint_log_probability', step, m), run.at('midpoint_entropy', step, m)];
     })};
   }
-  return {element, update, rows, controls: [el('span', {class: 'ds-note', text: 'darker: more entropy'}), slider, drawnLevels]};
+  return {element, update, rows, controls: [legend, slider, drawnLevels]};
 }

@@ -14,7 +14,7 @@ const WHAT = {posterior: 'tint: live · blue: posterior · line: the draw, discs
 export function create(go, card, server, hover) {
   let mode = 'posterior', fronts = null, wanted = null;
   const what = el('span', {class: 'ds-note', text: WHAT.posterior}), choose = el('select', {class: 'ds-select', 'aria-label': 'What the trellis shows'}, ...MODES.map(([value, text]) => el('option', {value, text})));
-  choose.addEventListener('change', () => { mode = choose.value; what.textContent = WHAT[mode]; go({redraw: true}); });
+  choose.addEventListener('change', () => { mode = choose.value; go({redraw: true}); });
   const bit = (data, width, b, q) => (data[b * width + (q >> 3)] >> (7 - (q & 7)) & 1) === 1;
 
   // Which states either front reaches at this step: asked for when the focus rests, and only in a mode that shows it.
@@ -70,11 +70,10 @@ export function create(go, card, server, hover) {
     pointed.style.height = `${rows.length * rowH}px`;
   }
 
-  function rowsOf(run, detail) {
-    const seen = fronts && fronts.key === `${run.id} ${now.step}` && (mode === 'forward' || mode === 'backward');
-    if (run.states > MOST_ROWS && seen) {
+  function rowsOf(run, detail, front) {
+    if (run.states > MOST_ROWS && front) {
       const counts = Array.from({length: run.states}, () => 0);
-      for (let b = 0; b <= run.length; b++) for (let q = 0; q < run.states; q++) if (bit(fronts[mode], fronts.width, b, q)) counts[q]++;
+      for (let b = 0; b <= run.length; b++) for (let q = 0; q < run.states; q++) if (bit(fronts[front], fronts.width, b, q)) counts[q]++;
       return Array.from(run.order).filter(q => counts[q]).sort((a, b) => counts[b] - counts[a]).slice(0, MOST_ROWS).sort((a, b) => run.rank[a] - run.rank[b]);
     }
     if (run.states <= MOST_ROWS) return Array.from(run.order);
@@ -85,7 +84,9 @@ export function create(go, card, server, hover) {
   }
 
   function update({run, step, detail, colours, node, position, second, state, widths, rested}) {
-    if ((mode === 'forward' || mode === 'backward') && rested) ask(run, step);
+    // Where nothing is live the fronts are all there is to see, in every mode.
+    const lost = run.at('log_partition', step) === -Infinity, wants = mode === 'forward' || mode === 'backward' ? mode : lost ? 'forward' : null;
+    if (wants && rested) ask(run, step);
     if (!detail) {
       if (now?.run === run) element.classList.add('waiting');
       else { canvas.width = canvas.width; now = null; }   // another run's states must not stand here
@@ -94,7 +95,10 @@ export function create(go, card, server, hover) {
     element.classList.remove('waiting');
     now = {run, step, detail, position, state};
     numbers.update({run, step, rested}, position + (last && position === run.length - 1), state);
-    rows = rowsOf(run, detail);
+    const front = fronts?.key === `${run.id} ${step}` ? wants : null;
+    plot.dataset.front = front ?? '';
+    what.textContent = WHAT[wants ?? mode];
+    rows = rowsOf(run, detail, front);
     const width = widths.left, length = run.length, n = rows.length;
     x = axis(length, width);
     rowH = clamp((n > 60 ? 250 : 190) * widths.tall.trellis / n, 1, widths.tall.trellis > 1 ? 27 : 15);
@@ -106,10 +110,10 @@ export function create(go, card, server, hover) {
     const put = (b, r, a) => { const at = 4 * (r * (length + 1) + b); pixels.data[at] = r0; pixels.data[at + 1] = g0; pixels.data[at + 2] = b0; pixels.data[at + 3] = a; };
     const apart = [];
     for (let b = 0; b <= length; b++) {
-      if (mode === 'forward' || mode === 'backward') {
-        if (!fronts || fronts.key !== `${run.id} ${step}`) continue;
+      if (wants) {
+        if (!front) continue;
         for (let r = 0; r < n; r++) {
-          const on = bit(fronts[mode], fronts.width, b, rows[r]), other = bit(fronts[mode === 'forward' ? 'backward' : 'forward'], fronts.width, b, rows[r]);
+          const on = bit(fronts[front], fronts.width, b, rows[r]), other = bit(fronts[front === 'forward' ? 'backward' : 'forward'], fronts.width, b, rows[r]);
           if (on) put(b, r, other ? 230 : 110); else if (other) apart.push([b, r]);
         }
         continue;
@@ -163,11 +167,11 @@ export function create(go, card, server, hover) {
       }
       c.stroke();
     }
-    const lost = path.indexOf(-1);
-    if (lost > 0 && row.has(path[lost - 1])) {
+    const end = path.indexOf(-1);
+    if (end > 0 && row.has(path[end - 1])) {
       c.strokeStyle = colours.error;
       c.lineWidth = 2;
-      const cx = x.x(lost - 0.5), cy = y(path[lost - 1]);
+      const cx = x.x(end - 0.5), cy = y(path[end - 1]);
       c.beginPath(); c.moveTo(cx - 4, cy - 4); c.lineTo(cx + 4, cy + 4); c.moveTo(cx + 4, cy - 4); c.lineTo(cx - 4, cy + 4); c.stroke();
     }
     if (x.cell >= 7 && rowH >= 4) {
@@ -184,10 +188,25 @@ export function create(go, card, server, hover) {
     c.fillStyle = colours.muted;
     for (let r = 0; r < n; r += every) { const y = top + (r + 0.5) * rowH; if (!taken.some(at => Math.abs(at - y) < 11)) c.fillText(rows[r] === run.head.end ? 'end' : `${rows[r]}`, stripe - 3, y); }
     c.textAlign = 'left';
-    const left = run.at('log_partition', step) === -Infinity;
-    note.textContent = left ? 'Nothing that the constraint accepts agrees with what is committed: no state is live.'
-      : n < run.states ? `${n} of ${run.states.toLocaleString('en')} states, those ${mode === 'forward' || mode === 'backward' ? 'that the front reaches at most boundaries' : 'with the most posterior mass at this step'}.` : '';
+    note.textContent = lost ? `Nothing that the constraint accepts agrees with what is committed: no state is live.${front ? gap(c, run, y, columnW, colours) : ''}`
+      : n < run.states ? `${n} of ${run.states.toLocaleString('en')} states, those ${front ? 'that the front reaches at most boundaries' : 'with the most posterior mass at this step'}.` : '';
     note.hidden = !note.textContent;
+  }
+  // Where nothing is live: the gap between what the start reaches and what acceptance reaches back to, drawn and in words.
+  function gap(c, run, y, columnW, colours) {
+    const states = (name, b) => rows.filter(q => bit(fronts[name], fronts.width, b, q)), {reached, needed, at, from, to} = explain.missed(run.length, b => states('forward', b), b => states('backward', b), y);
+    if (to === undefined) return '';
+    const x0 = x.x(reached) + columnW / 2 + 1, x1 = reached === at ? x0 + 7 : x.x(at) - columnW / 2 - 1;
+    Object.assign(c, {strokeStyle: colours.error, fillStyle: colours.error, lineWidth: 2, font: `600 11px ${colours.sans}`, textAlign: 'left', textBaseline: 'middle'});
+    c.setLineDash([2, 2]);
+    c.beginPath();
+    c.moveTo(x0, y(from));
+    if (reached === at) { c.lineTo(x1, y(from)); c.lineTo(x1, y(to)); c.lineTo(x0, y(to)); } else c.lineTo(x1, y(to));
+    c.stroke();
+    c.setLineDash([]);
+    c.fillText('gap', reached === at ? x1 + 4 : (x0 + x1) / 2 + 4, (y(from) + y(to)) / 2);
+    Object.assign(plot.dataset, {reached, needed});
+    return ` The start reaches boundary ${reached}; acceptance reaches back to boundary ${needed}, and no state is of both.`;
   }
   // The midpoints as discs with their level of the tree: those of one level were drawn at once.
   function levels(c, run, path, row, y, colours) {

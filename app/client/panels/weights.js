@@ -124,16 +124,14 @@ export function create(go, card, server) {
   }
 
   // Both fronts where they miss: how far the one comes, how far back the other goes, and what lies between.
-  function fronts() {
-    const {forward, backward} = shown.answer, has = row => row.some(v => v > 0), states = row => row.flatMap((v, q) => v > 0 ? [q] : []);
-    const reached = forward.findLastIndex(has), needed = backward.findIndex(has);
-    return {reached, needed, ahead: states(forward[reached]), behind: states(backward[Math.max(reached, needed)]), at: Math.max(reached, needed)};
+  function fronts(y = () => 0) {
+    const states = row => row.flatMap((v, q) => v > 0 ? [q] : []), {forward, backward} = shown.answer;
+    return explain.missed(shown.run.length, b => states(forward[b]), b => states(backward[b]), y);
   }
   function missing(x, y) {
-    const {reached, needed, ahead, behind, at} = fronts();
+    const {reached, needed, behind, at, from, to} = fronts(y);
     if (!behind.length) return [];
-    const pairs = ahead.flatMap(q => behind.map(r => [q, r])).sort(([a, b], [c, d]) => Math.abs(y(a) - y(b)) - Math.abs(y(c) - y(d))), [q, r] = pairs[0];
-    const [x0, y0, x1, y1] = [x(reached), y(q), x(at), y(r)], shift = reached === at ? RADIUS + 8 : 0;
+    const [x0, y0, x1, y1] = [x(reached), y(from), x(at), y(to)], shift = reached === at ? RADIUS + 8 : 0;
     const line = shift ? `M${x0 + RADIUS} ${y0}h8V${y1}h-8` : `M${x0 + RADIUS} ${y0}L${x1 - RADIUS} ${y1}`;
     const label = svg('text', {x: (x0 + x1) / 2 + shift + (shift ? 6 : 0), y: (y0 + y1) / 2 + 4, class: 'ds-gap-label', 'text-anchor': shift ? 'start' : 'middle'}, 'gap');
     return [svg('path', {d: line, class: 'ds-gap', 'data-reached': reached, 'data-needed': needed}), label];
