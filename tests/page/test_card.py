@@ -184,7 +184,7 @@ def test_who_passes_by_is_told_nothing_and_who_rests_after_200_ms(call: Debugger
             document.elementFromPoint(at.clientX, y).dispatchEvent(new PointerEvent('pointermove', at));
             await new Promise(done => setTimeout(done, 40));
           }
-          document.querySelector('.ds').dispatchEvent(new PointerEvent('pointerleave', {pointerType: 'mouse'}));
+          document.querySelector('[data-ready] .ds').dispatchEvent(new PointerEvent('pointerleave', {pointerType: 'mouse'}));
         }""",
         [x, y],
     )
