@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import effort
+from engine.partition import distances
 from engine.table import Table, united
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def reduced(given: Moves, accepting: np.ndarray, steps: float = math.inf) -> Tab
     """
     source, symbol, target, origin, sets = given
     moves = np.stack([source, symbol, target, origin])
-    useful = np.isfinite(_distance(target, source, _first(accepting.size)))
-    useful &= np.isfinite(_distance(source, target, accepting))
+    useful = distances(target, source, _first(accepting.size)) >= 0
+    useful &= distances(source, target, accepting) >= 0
     if not useful[0]:
         none = np.zeros(0, np.int64)
         return Table(np.zeros(1, bool), np.zeros(2, np.int64), none, none, none, [])
@@ -63,7 +64,7 @@ def bisimilar(source: np.ndarray, symbol: np.ndarray, target: np.ndarray, marked
     those with a move to it are looked at again, no more than a logarithmic number of times (Hopcroft's argument).
     """
     # Bisimilar states are equally far from a marked one.
-    block = np.unique(_distance(source, target, marked), return_inverse=True)[1].tolist()
+    block = np.unique(distances(source, target, marked), return_inverse=True)[1].tolist()
     members: list[set[int]] = [set() for _ in range(max(block) + 1)]
     for state, number in enumerate(block):
         members[number].add(state)
@@ -107,19 +108,6 @@ def _first(states: int) -> np.ndarray:
     return np.asarray(np.arange(states) == 0)
 
 
-def _distance(source: np.ndarray, target: np.ndarray, marked: np.ndarray) -> np.ndarray:
-    """Return the fewest moves from each state to a marked one; infinite where there is no way."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import dijkstra
-
-    # One more node leads to every marked state, and the moves are reversed.
-    states = marked.size
-    rows = np.concatenate([target, np.full(int(marked.sum()), states)])
-    columns = np.concatenate([source, np.flatnonzero(marked)])
-    graph = coo_matrix((np.ones(rows.size, np.int8), (rows, columns)), (states + 1, states + 1)).tocsr()
-    return np.asarray(dijkstra(graph, indices=states, unweighted=True))[:states]
-
-
 def _joined(moves: np.ndarray, accepting: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Make each block one state, the initial state's the first, and drop moves that stand twice."""
     swap = np.arange(int(block.max()) + 1)
@@ -128,4 +116,5 @@ def _joined(moves: np.ndarray, accepting: np.ndarray, block: np.ndarray) -> tupl
     joined = np.zeros(swap.size, bool)
     joined[block[accepting]] = True
     moves = np.stack([block[moves[0]], moves[1], block[moves[2]], moves[3]])
-    return np.unique(moves, axis=1), joined
+    # In one layout, so that no compiled loop is compiled anew.
+    return np.ascontiguousarray(np.unique(moves, axis=1)), joined

@@ -11,6 +11,7 @@ from engine import effort
 from engine.diagnosis import strings
 from engine.diagnosis.subject import named, places_of
 from engine.errors import Finding
+from engine.partition import distances
 
 if TYPE_CHECKING:
     from engine.diagnosis.subject import Subject
@@ -119,6 +120,8 @@ def set_length(config: Config, length: int) -> dict[str, Any]:
 def findings(subject: Subject) -> list[Finding]:
     """Compare the canvas with the lengths that are accepted, for which the shortest text is the witness."""
     length, automaton = subject.config.length, subject.automaton
+    if automaton.end >= 0 and _fewest(automaton) < length:
+        return []  # behind the shortest text EOS fills every longer canvas
     effort.spend(1e-3 * length * automaton.edges.target.size)
     accepted = automaton.accepted_lengths(length)
     if accepted[length] and (accepted[:length].any() or not subject.vocabulary.eos_ids):
@@ -134,6 +137,12 @@ def findings(subject: Subject) -> list[Finding]:
         return [Finding("tight", "info", largest.place, message, evidence=evidence)]
     message, advice = _message(evidence, largest), _advice(evidence)
     return [Finding("length", "error", largest.place, message, advice, evidence=evidence)]
+
+
+def _fewest(automaton: TokenAutomaton) -> int:
+    """Return how many tokens a shortest accepted canvas has."""
+    source, target = automaton.class_source.astype(np.int64), automaton.class_target.astype(np.int64)
+    return int(distances(source, target, automaton.accepting)[automaton.start])
 
 
 def _evidence(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.diagnosis import graphs
 from engine.diagnosis.subject import places_of
+from engine.partition import distances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ class Walker:
     def moves(self) -> tuple[np.ndarray, ...]:
         """`(ptr, symbol, target, origin)`: the moves of state `q` are `ptr[q]:ptr[q + 1]` of the others."""
         automaton = self.automaton
-        ptr = np.searchsorted(automaton.source, np.arange(automaton.states + 1))
+        ptr = automaton.ptr[:: automaton.byte_classes]
         return ptr, automaton.symbol, automaton.target, automaton.origin
 
     @property
@@ -122,7 +122,9 @@ class Walker:
     def distance(self) -> np.ndarray:
         """int64 `[states]`: the fewest bytes from each state to acceptance."""
         automaton = self.automaton
-        return graphs.distances(automaton.source, automaton.target, automaton.accepting)
+        source, target = automaton.source.astype(np.int64), automaton.target.astype(np.int64)
+        found: np.ndarray = distances(source, target, automaton.accepting)
+        return found
 
     def targets(self, state: int) -> dict[int, list[int]]:
         """Return for each byte class that moves a state where it leads."""

@@ -10,6 +10,7 @@ import numpy as np
 from engine.diagnosis import graphs, loops
 from engine.diagnosis.subject import Subject, finding_at, named
 from engine.errors import Finding, Focus, InputError, Remedy
+from engine.partition import distances
 
 if TYPE_CHECKING:
     from engine.constraints import Constraint
@@ -223,4 +224,5 @@ def tokens_to_go(automaton: TokenAutomaton) -> np.ndarray:
     """Return int64 `[states]`: the fewest tokens from each state to acceptance."""
     edges = automaton.edges
     source = np.repeat(np.arange(automaton.states), np.diff(edges.ptr))
-    return graphs.distances(source, edges.target, automaton.accepting)
+    found: np.ndarray = distances(source, edges.target.astype(np.int64), automaton.accepting)
+    return found

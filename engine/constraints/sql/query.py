@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from engine.pattern import EMPTY, Chars, Concat, Origin, Pattern, Repeat, Union, alternatives, sequence
@@ -25,8 +25,9 @@ FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 OPERATORS = (" = ", " != ", " < ", " > ", " <= ", " >= ")
 
 
+@lru_cache(maxsize=8_192)
 def spelled(text: str, origin: Origin = NOWHERE) -> Pattern:
-    """Return the pattern of one text."""
+    """Return the pattern of one text; the same text is one node in all its places, which are walked as one."""
     return sequence([Chars(((ord(c), ord(c)),), origin) for c in text])
 
 
