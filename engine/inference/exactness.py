@@ -113,10 +113,10 @@ def sample(
     if sampler == "midpoint":
         paths = [midpoint.draw(potential, messages, seed, n, 1).path for n in range(count)]
     else:
-        # torch takes seconds to import; only the dense tree needs it here.
+        # torch takes seconds to import; only the tree needs it here.
         from engine.inference import tree
 
-        paths = [tree.draw(potential, seed, n, 1).path for n in range(count)]
+        paths = [tree.draw_where_it_pays(potential, messages, seed, n, 1).path for n in range(count)]
     return np.stack([chain.draw_tokens(potential, path, seed, n) for n, path in enumerate(paths)])
 
 

@@ -91,7 +91,7 @@ def draw_path(ptr, target, label, live_ptr, live, b, bk, mass, exponent, noise):
         count = np.int64(ptr[path[i] + 1]) - begin
         for n in range(count):
             r, c = target[begin + n], label[begin + n]
-            s = _find(live, live_ptr[i + 1], live_ptr[i + 2], r)
+            s = find(live, live_ptr[i + 1], live_ptr[i + 2], r)
             m[n] = 0.0
             if s >= 0 and mass[i, c] > 0.0:
                 m[n], k[n] = times(mass[i, c], exponent[i, c], b[s], bk[s])
@@ -100,7 +100,7 @@ def draw_path(ptr, target, label, live_ptr, live, b, bk, mass, exponent, noise):
 
 
 @njit(cache=True)
-def _find(live, begin, stop, state):
+def find(live, begin, stop, state):
     """Return where a state is in `live[begin:stop]`, which ascends; -1 where it isn't."""
     end = stop
     while begin < stop:

@@ -44,7 +44,7 @@ def draw_midpoints(edges, edges_into, live_ptr, live, f, fk, mass, exponent, noi
             alive[i, live[n]] = True
     path[0] = live[0]
     begin, stop = live_ptr[length], live_ptr[length + 1]
-    path[length], log_probability[length], entropy[length] = _conditional(
+    path[length], log_probability[length], entropy[length] = conditional(
         live[begin:stop], f[begin:stop], fk[begin:stop], noise[length], forced[length], ids[length], probability[length]
     )
     ahead, behind = _message(states), _message(states)
@@ -67,7 +67,7 @@ def draw_midpoints(edges, edges_into, live_ptr, live, f, fk, mass, exponent, noi
                 a = _spread(edges, path[left], left, middle, alive, mass, exponent, even, ahead)
             b = _spread(edges_into, path[right], right, middle, alive, mass, exponent, even, behind)
             count = _meet(a, b, ahead, behind, m, k, meeting)
-            path[middle], log_probability[middle], entropy[middle] = _conditional(
+            path[middle], log_probability[middle], entropy[middle] = conditional(
                 meeting[:count], m[:count], k[:count], noise[middle], forced[middle], ids[middle], probability[middle]
             )
         half //= 2
@@ -209,7 +209,7 @@ def _meet(a, b, ahead, behind, m, k, meeting):
 
 
 @njit(cache=True)
-def _conditional(states, m, k, u, forced, ids, probability):
+def conditional(states, m, k, u, forced, ids, probability):
     """Draw (or take the forced) state of a distribution given by numbers; note its most probable states."""
     x, y = 0.0, NEVER
     for n in range(states.size):

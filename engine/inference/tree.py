@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from engine import noise
-from engine.inference import midpoint
+from engine.inference import midpoint, moves
 from engine.inference.midpoint import Midpoints
 from engine.inference.wide import to_log
 
@@ -31,12 +31,16 @@ WIDEST = 224
 def draw_where_it_pays(
     potential: Potential, messages: Messages, seed: int, step: int, top: int, forced: np.ndarray | None = None
 ) -> Midpoints:
-    """Draw by the dense tree; on a GPU only where live states are few, else by the sparse one: one law, one tree."""
-    if not torch.cuda.is_available():
-        return draw(potential, seed, step, top, forced)
-    if width(potential) > WIDEST:
-        return midpoint.draw(potential, messages, seed, step, top, forced)
-    return draw(potential, seed, step, top, forced, "cuda")
+    """Draw the tree in the way that pays; all have one law, and the same noise gives the same draw.
+
+    Where few moves meet, from composed moves; else densely on a GPU, if live states are few; else from messages.
+    """
+    composed = moves.compose(potential)
+    if composed:
+        return moves.draw(potential, composed, seed, step, top, forced)
+    if torch.cuda.is_available() and width(potential) <= WIDEST:
+        return draw(potential, seed, step, top, forced, "cuda")
+    return midpoint.draw(potential, messages, seed, step, top, forced)
 
 
 def width(potential: Potential) -> int:
