@@ -18,7 +18,7 @@ import numpy as np
 import torch
 import typer
 
-from benchmarks import cases, dense, large, peers, qwen
+from benchmarks import cases, dense, large, peers, qwen, tree
 from benchmarks.reference import Reference
 from benchmarks.timing import Ratio, as_json, cpu_ms, in_turns, report
 from engine import constraints, token_automaton
@@ -212,6 +212,7 @@ def main(
         large.vocabulary_pass(many_tools, whole, length=64 if quick else 256, repeats=3 if quick else 9),
         large.committing(many_tools, whole, length=256, repeats=3 if quick else 9),
         *large.big(repeats=1 if quick else 5),
+        *tree.draws(with_states(240, small), small, (128,) if quick else (128, 256), repeats=3 if quick else 9),
         *dense.comparisons(length=256, repeats=3 if quick else 9),
     ]
     if not quick:

@@ -57,20 +57,27 @@ def compiling(vocabulary: Vocabulary, repeats: int) -> list[Ratio]:
 
 def committing(automaton: TokenAutomaton, vocabulary: Vocabulary, length: int, repeats: int) -> Ratio:
     """Time a pass with a random quarter of the positions committed against the first pass, nothing committed."""
-    rng = np.random.default_rng(0)
-    logits = rng.normal(0.0, 3.0, (length, vocabulary.size)).astype(np.float32)
-    canvas = np.full(length, vocabulary.mask_id, np.int32)
-    first = potential(logits, canvas, vocabulary.mask_id, automaton)
-    path = chain.draw(first, chain.messages(first), 0, 0)
-    drawn = chain.draw_tokens(first, path, 0, 0)
-    kept = rng.permutation(length)[: length // 4]
-    canvas[kept] = drawn[kept]
-    later = potential(logits, canvas, vocabulary.mask_id, automaton)
+    first, later = partly_committed(automaton, vocabulary, length, (0.0, 0.25))
     ours_ms, peer_ms = in_turns(lambda: both_messages(later), lambda: both_messages(first), repeats)
     live = [int(found.live[1].size) // (length + 1) for found in (first, later)]
     facts = {"length": length, "states": automaton.states, "live a boundary first": live[0], "then": live[1]}
     what = "live states and both messages, a quarter of the positions committed"
     return Ratio("committed", what, ours_ms, "our first pass, nothing committed", peer_ms, 1 / 20, facts)
+
+
+def partly_committed(
+    automaton: TokenAutomaton, vocabulary: Vocabulary, length: int, shares: tuple[float, ...]
+) -> list[Potential]:
+    """Return random factors with such shares of the positions committed, at random, to one accepted draw."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0.0, 3.0, (length, vocabulary.size)).astype(np.float32)
+    masked = np.full(length, vocabulary.mask_id, np.int32)
+    first = potential(logits, masked, vocabulary.mask_id, automaton)
+    path = chain.draw(first, chain.messages(first), 0, 0)
+    drawn = chain.draw_tokens(first, path, 0, 0)
+    rank = np.argsort(rng.permutation(length))
+    canvases = (np.where(rank < int(share * length), drawn, masked) for share in shares)
+    return [potential(logits, canvas, vocabulary.mask_id, automaton) for canvas in canvases]
 
 
 def both_messages(found: Potential) -> None:
