@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import remasking, stepping
+from engine.errors import ModelError
 from engine.inference import chain, midpoint, paths
 from engine.stepping import Answer, Draw, Step
 from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, Header, StepRecord, initial_canvas
@@ -118,12 +119,25 @@ def block_stop(config: Config, planned: int, canvas: np.ndarray, mask_id: int) -
 
 
 def predict(denoiser: Denoiser, prompt_ids: np.ndarray, canvas: np.ndarray, step: int, cfg_scale: float) -> np.ndarray:
-    """Ask the model; with guidance, lead its answer away from the one to a masked prompt, as LLaDA's `generate.py`."""
+    """Ask the model; with guidance, lead its answer away from the one to a masked prompt, as LLaDA's `generate.py`.
+
+    Raises:
+        ModelError: a token of a masked position is impossible under the masked prompt alone, so its guided weight is
+            infinite.
+    """
     if not cfg_scale:
         return denoiser.logits(prompt_ids, canvas, step)
     masked = np.full_like(prompt_ids, denoiser.vocabulary.mask_id)
     given, free = denoiser.batch_logits([prompt_ids, masked], [canvas, canvas], step)
     impossible = np.isneginf(given)
+    unbounded = np.isneginf(free) & ~impossible & (canvas == denoiser.vocabulary.mask_id)[:, None]
+    if unbounded.any():
+        position, token_id = np.argwhere(unbounded)[0]
+        raise ModelError(
+            f"Guidance gives token {token_id} at position {position} of step {step} an infinite weight: it is possible "
+            "there, and impossible under the masked prompt that guidance leads away from.",
+            "Set cfg_scale to 0, or use a model that gives every token some probability.",
+        )
     with np.errstate(invalid="ignore", over="ignore"):
         guided = free + (cfg_scale + 1) * (given - free)
     guided[impossible] = -np.inf

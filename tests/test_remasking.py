@@ -11,7 +11,7 @@ import torch
 
 from engine import decode, preparation, remasking, token_automaton
 from engine.constraints import read
-from engine.errors import ConfigError
+from engine.errors import ConfigError, ModelError
 from engine.inference.filtering import keep_top
 from engine.trace import Config, Header, StepRecord, Trace
 from tests import oracle
@@ -239,6 +239,21 @@ def test_guidance_keeps_what_is_impossible_impossible() -> None:
     records = run(dataclasses.replace(FREE, cfg_scale=2.0), Peaked(LETTERS, 0))
     assert all(np.isneginf(record.log_mean_field[:, 3]).all() for record in records)
     assert all(np.isfinite(np.delete(record.log_mean_field, 3, axis=1)).all() for record in records)
+
+
+def test_guidance_away_from_what_is_impossible_there_alone_is_refused_where_it_is_read() -> None:
+    class Narrow(Fake):
+        def logits(self, prompt_ids, canvas, step):
+            found = super().logits(prompt_ids, canvas, step)
+            if (prompt_ids == self.vocabulary.mask_id).all():
+                found[2, 3] = -np.inf
+            return found
+
+    config = dataclasses.replace(FREE, cfg_scale=2.0)
+    with pytest.raises(ModelError, match=r"token 3 at position 2 of step 0 an infinite weight.*Set cfg_scale to 0"):
+        run(config, Narrow(LETTERS, 0))
+    records = run(dataclasses.replace(config, pins=((2, 1),)), Narrow(LETTERS, 0))  # where nothing is drawn
+    assert all(np.isfinite(record.log_mean_field).all() for record in records)
 
 
 # Confidences, on the mean field and on the posterior.
