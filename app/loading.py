@@ -25,7 +25,14 @@ class _Ended(Exception):  # noqa: N818 - nobody sees it: it carries the end of a
 
 
 def choose(name: str, options: Options) -> None:
-    """Say how a model is to be loaded from now on; one that was loaded in another way is loaded anew."""
+    """Say how a model is to be loaded from now on; one that was loaded in another way is loaded anew.
+
+    Raises:
+        ModelError: it is one of the engine's own, which are loaded in one way only.
+    """
+    if _at_once(name):
+        _fresh(name, options)  # all sessions share it, so it stays as it is
+        return
     if _chosen.get(name, DEFAULT) != options:
         _loaded.pop(name, None)
     _chosen[name] = options
@@ -34,13 +41,13 @@ def choose(name: str, options: Options) -> None:
 def load(name: str, *_: object) -> Denoiser:
     """Load a model, or take the one of the last run. A typed-in table may have changed, and is read again."""
     if name.startswith("table:"):
-        return _fresh(name)
+        return _fresh(name, DEFAULT)
     return _small(name) if name in SMALL else _last(name)
 
 
 def at_hand(name: str) -> Denoiser | None:
     """Return a model if that takes no longer than a moment; None where it would have to be loaded."""
-    if name.startswith("table:") or name in SMALL:
+    if _at_once(name):
         return load(name)
     return _loaded.get(name)
 
@@ -54,7 +61,7 @@ def watched(name: str) -> Iterator[tuple[int, int]]:
     Raises:
         InputError: there is no such model, or it can't be read.
     """
-    if name.startswith("table:") or name in SMALL or name in _loaded:
+    if _at_once(name) or name in _loaded:
         return
     ended, finished = threading.Event(), threading.Event()
     told: list[tuple[int, int]] = [(0, 0)]
@@ -108,16 +115,21 @@ _loaded: dict[str, Denoiser] = {}
 _loading = threading.Lock()
 
 
-def _fresh(name: str, progress: Callable[[int, int], None] | None = None) -> Denoiser:
+def _at_once(name: str) -> bool:
+    """Whether a model is one of the engine's own, which load in a moment."""
+    return name.startswith("table:") or name in SMALL
+
+
+def _fresh(name: str, options: Options, progress: Callable[[int, int], None] | None = None) -> Denoiser:
     # It brings torch, which the page does not need to open.
     from engine import models
 
-    return models.load(name, _chosen.get(name, DEFAULT), progress)
+    return models.load(name, options, progress)
 
 
 @lru_cache(maxsize=len(SMALL))
 def _small(name: str) -> Denoiser:
-    found = _fresh(name)
+    found = _fresh(name, DEFAULT)
     # Torch's half a million objects stay for good; each full collection would look through them for a quarter second.
     gc.collect()
     gc.freeze()
@@ -129,5 +141,5 @@ def _last(name: str, progress: Callable[[int, int], Any] | None = None) -> Denoi
     with _loading:
         if name not in _loaded:
             _loaded.clear()
-            _loaded[name] = _fresh(name, progress)
+            _loaded[name] = _fresh(name, _chosen.get(name, DEFAULT), progress)
         return _loaded[name]

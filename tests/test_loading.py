@@ -76,6 +76,18 @@ def test_another_choice_of_device_or_type_loads_anew(llada):
     assert loading.at_hand(llada) is half
 
 
+@pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"device": "cuda"}])
+def test_what_the_engines_own_models_cannot_do_is_refused_and_leaves_them_as_they_are(options, tmp_path):
+    table = tmp_path / "t.json"
+    table.write_text(json.dumps({"tokens": ["a", "b"], "eos": None, "mean_field": [[1.0, 3.0]]}))
+    for name in ("embedded", f"table:{table}"):
+        before = loading.load(name)
+        asked = Options(**options)
+        said = list(running.load(name, asked.device, asked.dtype, False))[-1]
+        assert said.startswith("✕") and next(iter(options.values())) in said, said
+        assert loading.load(name).facts == before.facts
+
+
 def test_facts_are_told_in_words(llada, tmp_path):
     assert running.known(llada).startswith("Not loaded yet")
     told = list(running.load(llada, "cpu", "bfloat16", True))
