@@ -88,23 +88,30 @@ class Writer:
         )
 
 
-def _emptied(path: Path) -> IO[bytes]:
-    """Open a file for one writer and empty it; what another one is writing stays as it is.
+def only_writer(path: Path) -> IO[bytes]:
+    """Open a file to append to, for one writer at a time, until it is closed.
 
     There is no buffer: what a full disk refuses is not tried again when the file is closed.
 
     Raises:
-        OSError: it can't be written, or another writer has it.
+        BlockingIOError: another writer has it.
+        OSError: it can't be written.
     """
     file = path.open("ab", buffering=0)
     try:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if path.is_file():  # and no device
-            file.truncate(0)
     except OSError:
         file.close()
         raise
+    return file
+
+
+def _emptied(path: Path) -> IO[bytes]:
+    """Open a file for one writer and empty it; what another one is writing stays as it is."""
+    file = only_writer(path)
+    if path.is_file():  # and no device
+        file.truncate(0)
     return file
 
 

@@ -219,6 +219,13 @@ def test_a_table_that_is_no_csv_and_texts_that_are_no_json_are_refused(capsys, t
     assert (status, "isn't JSON" in err) == (2, True)
 
 
+@pytest.mark.parametrize("arguments", [("accepts", "--regex", "a", "-"), ("compile", "--json-schema", "-")])
+def test_a_closed_standard_input_is_refused(capsys, monkeypatch, arguments) -> None:
+    monkeypatch.setattr("sys.stdin", None)  # what Python has where it is closed
+    status, out, err = call(capsys, *arguments)
+    assert (status, out, err.startswith("Error: Standard input is closed.")) == (2, "", True)
+
+
 def test_a_table_may_be_csv_and_its_rows_are_normalised(capsys, tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("1,.\n3,1\n1,3\n")
@@ -278,6 +285,9 @@ def test_the_module_runs_as_a_command() -> None:
         (("run", "--prompt", "x", "--regex", "1+", "--pin", f"{'9' * 5000}=1"), ("POSITION=TEXT",)),
         (("compile", "--regex", "1+", "--option", "strict=²"), ("true or false",)),
         (("compile", "--grammar", str(ROOT / "pyproject.toml"), "--option", "depth=²"), ("a whole number",)),
+        (("compile", "--grammar", str(ROOT / "pyproject.toml"), "--depth", "3", "--option", "depth=5"), ("depth is given twice",)),
+        (("compile", "--grammar", str(ROOT / "pyproject.toml"), "--option", "depth=5", "--option", "depth=5"), ("depth is given twice",)),
+        (("compile", "--regex", "1+", "--strict", "--option", "strict=false"), ("strict is given twice",)),
         (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--temperature", "1e-6"), ("at least 0.001",)),
         (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--remasking", "entropy", "--alg-temp", "1e-320"), ("alg temp",)),
         (("run", "--prompt", "x", "--regex", "1+", "--length", "2", "--seed", str(2**63 - 1), "--draws", "2"), ("seeds",)),

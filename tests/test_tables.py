@@ -200,7 +200,8 @@ def test_a_wilson_interval_is_where_the_score_test_is_indifferent():
 def test_results_are_read_back_and_a_cut_last_line_is_dropped(tmp_path):
     path = tmp_path / "deep" / "results.jsonl"
     cell, other = Cell("sudoku", "Mar", 0.0, 4), Cell("sudoku", "Mf", 0.0, 4)
-    assert results.open_results(path, FACTS) == {}
+    with results.held(path):
+        assert results.open_results(path, FACTS) == {}
     results.append(path, "sudoku", {0: {cell: RUNS[0], other: RUNS[1]}})
     whole = path.read_text()
     results.append(path, "sudoku", {1: {cell: RUNS[2]}})
@@ -213,7 +214,6 @@ def test_results_are_read_back_and_a_cut_last_line_is_dropped(tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("", "isn't a file of results"),
         ("{}\n", "isn't a file of results"),
         ("hello\n", "isn't a file of results"),
         (json.dumps({"version": 0, "model": FACTS}) + "\n", f"version 0, not of {results.VERSION}"),
@@ -229,6 +229,20 @@ def test_results_of_another_model_or_version_are_refused_untouched(tmp_path, con
     with pytest.raises(ConfigError, match=told):
         results.open_results(path, FACTS)
     assert path.read_text() == content
+
+
+def test_two_processes_do_not_write_one_file_of_results(tmp_path):
+    path = tmp_path / "results.jsonl"
+    arguments = ["tables", "--task", "sudoku", "--share", "16", "--limit", "1", "--arm", "Mf", "--out", str(path)]
+    with results.held(path):
+        results.open_results(path, FACTS)
+        begun = path.read_text()
+        with pytest.raises(ConfigError, match=r"Another process is writing .*results\.jsonl"):
+            app(arguments, standalone_mode=False)
+        assert path.read_text() == begun
+    path.unlink()
+    app(arguments, standalone_mode=False)
+    assert path.read_text().count("\n") == 2
 
 
 def test_reports_give_shares_with_their_intervals():

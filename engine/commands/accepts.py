@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
 from engine.commands.console import Json, console, print_json
-from engine.commands.constraint import Given, takes_constraint
+from engine.commands.constraint import Given, contents, takes_constraint
 from engine.errors import ConfigError
 
 
@@ -34,8 +33,9 @@ def accepts(
 
 
 def _texts_of_stdin() -> list[str]:
+    written = contents("-")
     try:
-        listed = json.load(sys.stdin)
+        listed = json.loads(written)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"Standard input isn't JSON: {error}.", 'Write a list of strings, ["a", "b"].') from error
     if not isinstance(listed, list) or not all(isinstance(t, str) for t in listed):

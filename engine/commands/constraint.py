@@ -86,24 +86,27 @@ def _given(
     files = {"json_schema": json_schema, "tools": tools, "grammar": grammar, "sql": sql, "all": several}
     for name, file in files.items():
         if file is not None:
-            given.append((name, _contents(file)))
+            given.append((name, contents(file)))
     if chosen is not None and not given:
         given.append((chosen.kind, chosen.source))
     if len(given) > 1:
         raise ConfigError(f"There are two constraints or more: {', '.join(kind for kind, _ in given)}.", "Give one.")
     kind, source = given[0] if given else (None, None)
     named = {"call_syntax": call_syntax, "calls": calls, "depth": depth, "strict": strict or None}
-    reading = named | _options(kind, options or [])
-    return Given(kind, source, chosen, tuple((name, value) for name, value in reading.items() if value is not None))
+    reading = [*((name, value) for name, value in named.items() if value is not None), *_options(kind, options or [])]
+    twice = [name for n, (name, _) in enumerate(reading) if name in dict(reading[:n])]
+    if twice:
+        raise ConfigError(f"The option {twice[0]} is given twice.", "Give it once.")
+    return Given(kind, source, chosen, tuple(reading))
 
 
-def _options(kind: str | None, written: list[str]) -> dict[str, Any]:
+def _options(kind: str | None, written: list[str]) -> list[tuple[str, Any]]:
     """Read options of a kind of constraint; whether it has them is for its reader to say."""
     from engine.constraints import KINDS
 
     defaults = {option.name: option.default for option in KINDS[kind].options} if kind else {}
     defaults["strict"] = False
-    return dict(_option_of(text, defaults) for text in written)
+    return [_option_of(text, defaults) for text in written]
 
 
 def _option_of(text: str, defaults: dict[str, str | int | bool]) -> tuple[str, str | int | bool]:
@@ -128,8 +131,14 @@ def _option_of(text: str, defaults: dict[str, str | int | bool]) -> tuple[str, s
 _TRUTHS = {"true": True, "false": False}
 
 
-def _contents(file: str) -> str:
-    """Read a file that holds a constraint, or standard input."""
+def contents(file: str) -> str:
+    """Read a text file that the user named, or standard input for `-`.
+
+    Raises:
+        ConfigError: it can't be read, or standard input is closed.
+    """
+    if file == "-" and sys.stdin is None:
+        raise ConfigError("Standard input is closed.", "Pipe a text into the command, or name a file.")
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -58,12 +58,13 @@ def tables(
     names = task or [family.name for family in FAMILIES]
     wanted = list(cells(names, share or SHARES, temperature or TEMPERATURES, arm or ()))
     denoiser = executor.load(model, dtype)
-    done = results.open_results(out, denoiser.facts)
-    work = executor.missing(wanted, limit, done)
-    found = executor.on_ray(ray, model, dtype, work) if ray else executor.here(denoiser, work)
-    for part, runs in _tracked(found, work):
-        results.append(out, part.task, runs)
-        results.add(done, runs)
+    with results.held(out):
+        done = results.open_results(out, denoiser.facts)
+        work = executor.missing(wanted, limit, done)
+        found = executor.on_ray(ray, model, dtype, work) if ray else executor.here(denoiser, work)
+        for part, runs in _tracked(found, work):
+            results.append(out, part.task, runs)
+            results.add(done, runs)
     shown = results.first(done, wanted, limit)
     if csv is not None:
         write_file(csv, report.table(shown))

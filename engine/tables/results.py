@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ConfigError
 from engine.tables.cells import Cell
 from engine.tables.runner import Run
+from engine.trace_file import only_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 Results = dict[Cell, dict[int, Run]]
@@ -38,8 +40,26 @@ def wilson(successes: int, count: int) -> Interval:
     return Interval(successes / count, max(0.0, float(found.low)), min(1.0, float(found.high)))
 
 
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep a file of results, made where there is none, to this process in a block.
+
+    Raises:
+        ConfigError: another process goes on with it, or it can't be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = only_writer(path)
+    except BlockingIOError as error:
+        raise ConfigError(f"Another process is writing {path}.", "Wait for it, or name another file.") from error
+    except OSError as error:
+        raise _refused(path, error) from error
+    with file:
+        yield
+
+
 def open_results(path: Path, facts: Mapping[str, Any]) -> Results:
-    """Read the finished runs of a file, which is begun where there is none; a last line cut short is dropped.
+    """Read the finished runs of a file, which is begun where it is empty; a last line cut short is dropped.
 
     Args:
         path: of the file.
@@ -52,15 +72,18 @@ def open_results(path: Path, facts: Mapping[str, Any]) -> Results:
     try:
         return _opened(path, header)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} can't be read or written: {error}.", "Name another file with --out.") from error
+        raise _refused(path, error) from error
+
+
+def _refused(path: Path, error: OSError | UnicodeDecodeError) -> ConfigError:
+    return ConfigError(f"{path} can't be read or written: {error}.", "Name another file with --out.")
 
 
 def _opened(path: Path, header: Mapping[str, Any]) -> Results:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+    first, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True) or [""]
+    if not first:
         path.write_text(json.dumps(header) + "\n", encoding="utf-8")
         return {}
-    first, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True) or [""]
     _check(path, first, header)
     if lines and not lines[-1].endswith("\n"):
         path.write_text("".join((first, *lines[:-1])), encoding="utf-8")
