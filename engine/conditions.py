@@ -86,6 +86,7 @@ class Conditions:
 
     def __init__(self, nfa: Nfa, entry: int) -> None:
         self.nfa = nfa
+        self._guard_of: list[int] = nfa.guard.tolist()
         # A guard is added behind the guards of its own body: in this order everything a tracker asks is already known.
         self._behind = [n for n, guard in enumerate(nfa.guards) if not guard.ahead]
         self._closed: dict[tuple[int, tuple[Condition, ...]], Condition] = {}
@@ -163,7 +164,7 @@ class Conditions:
         if not path and key in self._closed:
             return self._closed[key]
         rest = _or(self._close(to, held, (*path, state)) for to in self.nfa.splits[state])
-        out = _and(self._guard(self.nfa.guard[state], held), rest)
+        out = _and(self._guard(self._guard_of[state], held), rest)
         if not path:
             self._closed[key] = out
         return out
@@ -210,6 +211,6 @@ class Conditions:
         if not self.nfa.splits[state]:  # an atom, or the end
             here[state] = _or((here.get(state, _FALSE), condition))
             return
-        condition = _and(condition, self._guard(self.nfa.guard[state], held))
+        condition = _and(condition, self._guard(self._guard_of[state], held))
         for to in self.nfa.splits[state]:
             self._spread(to, condition, held, (*path, state), here)

@@ -15,7 +15,7 @@ from engine import effort, subsets
 from engine.alphabet import Alphabet, alphabet_of
 from engine.conditions import Conditions
 from engine.machines import Follow, Inverse, Product, Subsets
-from engine.nfa import Nfa, TooManyStatesError
+from engine.nfa import Nfa, TooManyStatesError, build
 from engine.pattern import Complement, Intersection, is_look, nodes, without_edges
 from engine.reduction import reduced
 from engine.table import Moves, Table, flat, minimal
@@ -34,6 +34,8 @@ SETTLED = 4_000
 """Operands of an intersection up to this size are made minimal before they are multiplied; larger ones stay lazy."""
 ATOMS = 250_000
 """States of Thompson's automaton."""
+_STEPS_OF_ATOM = 3
+"""Of work, for each of them."""
 _SAMPLE = 300_000
 """Atoms looked at to find the construct that takes most."""
 
@@ -93,22 +95,29 @@ class Determiniser:
                 return self._thompson(without_edges(pattern))
 
     def _thompson(self, pattern: Pattern) -> Machine:
-        nfa = Nfa(self.alphabet, self.leaf_ids, self._tables, ATOMS)
+        inside = nodes(pattern, closed=True)
         try:
-            inside = nodes(pattern, closed=True)
             effort.spend(len(inside))
-            for node in inside:
-                if isinstance(node, (Intersection, Complement)) and id(node) not in self._tables:
-                    self._tables[id(node)] = self._explored(self._machine(node), self.budget)
-            nfa.state()  # 0, the final one
-            entry = nfa.add(pattern, 0)
-            return Conditions(nfa, entry) if any(map(is_look, inside)) else Subsets(nfa, entry)
-        except TooManyStatesError:
-            raise OverBudgetError(
-                f"takes more than {ATOMS:,} states before it is made deterministic", _most_states(nfa)
-            ) from None
+        except effort.OutOfStepsError:
+            raise _out_of_steps(None) from None
+        for node in inside:
+            if isinstance(node, (Intersection, Complement)) and id(node) not in self._tables:
+                self._tables[id(node)] = self._explored(self._machine(node), self.budget)
+        nfa, entry = self._built(pattern)
+        return Conditions(nfa, entry) if any(map(is_look, inside)) else Subsets(nfa, entry)
+
+    def _built(self, pattern: Pattern) -> tuple[Nfa, int]:
+        """Return Thompson's automaton of a pattern, and its entry."""
+        most = int(min(ATOMS, effort.left() / _STEPS_OF_ATOM))
+        nfa, entry = build(pattern, self.alphabet, self.leaf_ids, self._tables, most)
+        if nfa.states > ATOMS:
+            problem = f"takes more than {ATOMS:,} states before it is made deterministic"
+            raise OverBudgetError(problem, _most_states(nfa))
+        try:
+            effort.spend(_STEPS_OF_ATOM * nfa.states)
         except effort.OutOfStepsError:
             raise _out_of_steps(_most_states(nfa)) from None
+        return nfa, entry
 
     def _settled(self, machine: Machine) -> Machine:
         """Make a machine minimal if it is small."""
@@ -129,9 +138,9 @@ class Determiniser:
 
     def _subsets(self, machine: Subsets, budget: int) -> tuple[Moves, np.ndarray]:
         """Return the moves of all states of a subset construction, and which accept."""
-        thompson, leaves = machine.nfa.arrays()
+        leaves = machine.nfa.leaf_sets
         outcome, steps, groups, (atoms, ptr), (written, written_ptr), moves = subsets.explore(
-            thompson, machine.entry, len(self.alphabet.ranges), budget, effort.left()
+            machine.nfa.thompson, machine.entry, len(self.alphabet.ranges), budget, effort.left()
         )
         states = ptr.size - 1
         try:
@@ -209,13 +218,14 @@ def blame(machine: Machine, states: Sequence[Any]) -> Pattern | None:
 def _most_situations(nfa: Nfa, states: Iterable[Iterable[int]]) -> Pattern | None:
     """Count for each construct the distinct sets of its atoms."""
     situations: list[set[frozenset[int]]] = [set() for _ in nfa.constructs]
+    construct = nfa.construct.tolist()
     looked_at = 0
     for atoms in states:
         if looked_at > _SAMPLE:
             break
         inside: dict[int, set[int]] = {}
         for atom in atoms:
-            number = nfa.construct[atom]
+            number = construct[atom]
             while number >= 0:
                 looked_at += 1
                 inside.setdefault(number, set()).add(atom)
@@ -227,10 +237,7 @@ def _most_situations(nfa: Nfa, states: Iterable[Iterable[int]]) -> Pattern | Non
 
 def _most_states(nfa: Nfa) -> Pattern | None:
     """Count for each construct the states of Thompson's automaton."""
-    counts = [0] * len(nfa.constructs)
-    for number in nfa.construct:
-        if number >= 0:
-            counts[number] += 1
+    counts = np.bincount(nfa.construct + 1, minlength=len(nfa.constructs) + 1)[1:].tolist()
     for number in range(len(counts) - 1, -1, -1):  # what is inside comes later
         around = nfa.constructs[number][1]
         if around >= 0:

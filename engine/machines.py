@@ -13,7 +13,8 @@ from engine import effort
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from engine.nfa import Nfa, Symbols
+    from engine.nfa import Nfa
+    from engine.routines import Symbols
 
 Step = tuple["Symbols", Any, frozenset[int]]
 """Symbols, the state that they lead to, the leaves that they may come from."""

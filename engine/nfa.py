@@ -1,35 +1,36 @@
-"""Pattern -> Thompson's automaton over symbols of an alphabet, look-around kept as guards."""
+"""Pattern -> Thompson's automaton over symbols of an alphabet, look-around kept as guards.
+
+Each node of the pattern is written once (`routines`), as a subroutine of a small stack machine, which makes the states
+(`program`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine import effort
-from engine.pattern import Atomic, Chars, Concat, Graph, Look, Repeat, Union
+from engine import effort, program
+from engine.routines import AHEAD, NEGATIVE, Writer
 from engine.subsets import Thompson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from engine.alphabet import Alphabet
     from engine.pattern import Origin, Pattern
+    from engine.routines import Symbols
     from engine.table import Table
-
-Symbols = tuple[int, ...]
-
-_PAID = 16
-"""States whose work is counted together: counting takes as long as making one."""
 
 
 class TooManyStatesError(Exception):
-    """The copies of a repetition pass the budget; `engine.automaton.compile` says so in the user's words."""
+    """A condition on what follows is too large; `engine.automaton.compile` says so in the user's words."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Guard:
     """A look-around whose body has its own entry and final state."""
 
@@ -39,221 +40,58 @@ class Guard:
     negative: bool
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Nfa:
     """States of three kinds: an atom reads a symbol, a split goes on without, a guard goes on under a condition.
 
     State 0 is final. The states that intersections and complements take are those of their own tables.
 
     Attributes:
-        alphabet: whose symbols are read.
-        leaf_ids: the leaves of the whole source, shared by all automata of it.
-        tables: the automaton of each intersection and complement, by the identity of its node.
-        symbols: what each atom reads; None where the state is no atom.
-        target: where each atom leads.
-        leaves: the leaves that each atom writes.
-        construct: the repetition, intersection or complement around each state, a number in `constructs`; -1 if none.
+        thompson: the automaton without its guards.
+        reads: the sets of symbols that its atoms number.
+        leaf_sets: the sets of leaves that its atoms number.
+        guard: int32 `[states]`, a number in `guards`; -1 if none.
+        guards: those inside a guard come before it.
+        construct: int32 `[states]`, the repetition, graph, intersection or complement around each, a number in
+            `constructs`; -1 if none.
         constructs: such nodes, each with the number of the one around it.
     """
 
-    alphabet: Alphabet
-    leaf_ids: dict[Origin, int]
-    tables: Mapping[int, Table] = field(default_factory=dict)
-    budget: int = 1_000_000
-    symbols: list[Symbols | None] = field(default_factory=list)
-    target: list[int] = field(default_factory=list)
-    leaves: list[frozenset[int]] = field(default_factory=list)
-    splits: list[tuple[int, ...]] = field(default_factory=list)
-    guard: list[int] = field(default_factory=list)
-    guards: list[Guard] = field(default_factory=list)
-    construct: list[int] = field(default_factory=list)
-    constructs: list[tuple[Pattern, int]] = field(default_factory=list)
-    _entries: dict[tuple[int, int, bool], int] = field(default_factory=dict)
-    _leaves: dict[int, tuple[Symbols, frozenset[int]]] = field(default_factory=dict)
-    _inside: int = -1
-    _depth: int = 0
+    thompson: Thompson
+    reads: list[Symbols]
+    leaf_sets: list[frozenset[int]]
+    guard: np.ndarray
+    guards: list[Guard]
+    construct: np.ndarray
+    constructs: list[tuple[Pattern, int]]
 
-    def state(
-        self,
-        symbols: Symbols | None = None,
-        target: int = -1,
-        leaves: frozenset[int] = frozenset(),
-        splits: tuple[int, ...] = (),
-        guard: int = -1,
-    ) -> int:
-        """Add a state."""
-        number = len(self.splits)
-        if number >= self.budget:
-            raise TooManyStatesError
-        if number % _PAID == _PAID - 1:
-            effort.spend(3 * _PAID)
-        self.symbols.append(symbols)
-        self.target.append(target)
-        # What a look-around reads is a condition, it writes nothing.
-        self.leaves.append(frozenset() if self._depth else leaves)
-        self.splits.append(splits)
-        self.guard.append(guard)
-        self.construct.append(self._inside)
-        return number
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return int(self.thompson.read.size)
 
-    def add(self, pattern: Pattern, then: int) -> int:
-        """Add the states of a pattern that is followed by the state `then`; return its entry.
+    @cached_property
+    def symbols(self) -> list[Symbols | None]:
+        """What each atom reads; None where the state is no atom."""
+        return [None if read < 0 else self.reads[read] for read in self.thompson.read.tolist()]
 
-        A pattern that stands in two places with the same state behind them has its states once.
-        """
-        if isinstance(pattern, Chars):
-            symbols, leaves = self._leaf(pattern)
-            return self.state(symbols, then, leaves) if symbols else self.state()
-        key = (id(pattern), then, self._depth > 0)
-        if key not in self._entries:
-            self._entries[key] = self._add(pattern, then)
-        return self._entries[key]
+    @cached_property
+    def target(self) -> list[int]:
+        """Where each atom leads."""
+        found: list[int] = self.thompson.target.tolist()
+        return found
 
-    def _leaf(self, leaf: Chars) -> tuple[Symbols, frozenset[int]]:
-        """Return what a leaf reads, and itself as what it writes; the copies of a repetition are one leaf."""
-        known = self._leaves.get(id(leaf))
-        if known is None:
-            number = self.leaf_ids.setdefault(leaf.origin, len(self.leaf_ids))
-            known = self._leaves[id(leaf)] = self.alphabet.symbols_of[leaf.ranges], frozenset((number,))
-        return known
+    @cached_property
+    def leaves(self) -> list[frozenset[int]]:
+        """The leaves that each atom writes."""
+        return [self.leaf_sets[number] for number in self.thompson.leaves.tolist()]
 
-    def _add(self, pattern: Pattern, then: int) -> int:
-        match pattern:
-            case Concat(parts):
-                for part in reversed(parts):
-                    then = self.add(part, then)
-                return then
-            case Union(parts):
-                return self.state(splits=tuple(self.add(part, then) for part in parts))
-            case Look():
-                return self._look(pattern, then)
-            case Atomic(body):
-                return self._atomic(body, then)
-            case _:
-                around = self._inside
-                self.constructs.append((pattern, around))
-                self._inside = len(self.constructs) - 1
-                entry = self._construct(pattern, then)
-                self._inside = around
-                return entry
-
-    def _construct(self, pattern: Pattern, then: int) -> int:
-        match pattern:
-            case Repeat():
-                return self._repeat(pattern, then)
-            case Graph():
-                return self._graph(pattern, then)
-            case _:
-                return self._table(pattern, then)
-
-    def _look(self, look: Look, then: int) -> int:
-        self._depth += 1
-        end = self.state()
-        entry = self.add(look.body, end)
-        self._depth -= 1
-        self.guards.append(Guard(entry, end, look.ahead, look.negative))
-        return self.state(splits=(then,), guard=len(self.guards) - 1)
-
-    def _repeat(self, repeat: Repeat, then: int) -> int:
-        if repeat.most is None:
-            entry = self.state()
-            self.splits[entry] = (self.add(repeat.body, entry), then)
-        else:
-            entry = then
-            for _ in range(repeat.most - repeat.least):
-                entry = self.state(splits=(self.add(repeat.body, entry), then))
-        for _ in range(repeat.least):
-            entry = self.add(repeat.body, entry)
-        return entry
-
-    def _atomic(self, body: Pattern, then: int) -> int:
-        """Add the first way in which the body matches: each choice if no earlier one can be completed."""
-        self._depth += 1
-        end = self.state()
-        self._depth -= 1
-        return self._first(body, end, then, end)[1]
-
-    def _first(self, pattern: Pattern, any_then: int, then: int, end: int) -> tuple[int, int]:
-        """Add a pattern twice.
-
-        Args:
-            pattern: a part of an atomic group.
-            any_then: what follows in the copy that takes any way; it is only ever asked whether it reaches `end`.
-            then: what follows in the copy that takes the first way.
-            end: the end of the group, in the copy that takes any way.
-
-        Returns:
-            The entries of the copy that takes any way and of the one that takes the first.
-        """
-        match pattern:
-            case Concat(parts):
-                for part in reversed(parts):
-                    any_then, then = self._first(part, any_then, then, end)
-                return any_then, then
-            case Union(parts):
-                return self._choice([self._first(part, any_then, then, end) for part in parts], end)
-            case Repeat():
-                return self._first_repeat(pattern, any_then, then, end)
-            case _:
-                self._depth += 1
-                any_entry = self.add(pattern, any_then)
-                self._depth -= 1
-                return any_entry, self.add(pattern, then)
-
-    def _choice(self, ways: list[tuple[int, int]], end: int) -> tuple[int, int]:
-        any_entry = self.state(splits=tuple(any_way for any_way, _ in ways))
-        entry = ways[-1][1] if ways else self.state()
-        for any_way, way in reversed(ways[:-1]):
-            self.guards.append(Guard(any_way, end, ahead=True, negative=True))
-            entry = self.state(splits=(way, self.state(splits=(entry,), guard=len(self.guards) - 1)))
-        return any_entry, entry
-
-    def _first_repeat(self, repeat: Repeat, any_then: int, then: int, end: int) -> tuple[int, int]:
-        def once_or_on(any_next: int, following: int) -> tuple[int, int]:
-            ways = [self._first(repeat.body, any_next, following, end), (any_then, then)]
-            return self._choice(ways if repeat.greedy else ways[::-1], end)
-
-        entries = (any_then, then)
-        if repeat.most is None:
-            loops = self.state(), self.state()
-            entries = once_or_on(*loops)
-            self.splits[loops[0]], self.splits[loops[1]] = (entries[0],), (entries[1],)
-        else:
-            for _ in range(repeat.most - repeat.least):
-                entries = once_or_on(*entries)
-        for _ in range(repeat.least):
-            entries = self._first(repeat.body, *entries, end)
-        return entries
-
-    def _graph(self, graph: Graph, then: int) -> int:
-        ends = {0, *graph.finals, *(node for source, _, target in graph.arcs for node in (source, target))}
-        entries = {node: self.state() for node in sorted(ends)}
-        out = {node: [then] if node in graph.finals else [] for node in ends}
-        for source, part, target in graph.arcs:
-            out[source].append(self.add(part, entries[target]))
-        for node, splits in out.items():
-            self.splits[entries[node]] = tuple(splits)
-        return entries[0]
-
-    def _table(self, node: Pattern, then: int) -> int:
-        """Add the states of an automaton that is already deterministic."""
-        table = self.tables[id(node)]
-        entries = [self.state() for _ in range(table.states)]
-        for number, entry in enumerate(entries):
-            moves = [self.state(symbols, entries[to], leaves) for symbols, to, leaves in table.moves(number)]
-            self.splits[entry] = (*moves, then) if table.accepts(number) else tuple(moves)
-        return entries[table.initial]
-
-    def arrays(self) -> tuple[Thompson, list[frozenset[int]]]:
-        """Return the automaton without its guards as arrays, and the sets of leaves that its atoms number."""
-        reads: dict[Symbols, int] = {}
-        read = [-1 if symbols is None else reads.setdefault(symbols, len(reads)) for symbols in self.symbols]
-        sets: dict[frozenset[int], int] = {}
-        leaves = [sets.setdefault(written, len(sets)) for written in self.leaves]
-        read_symbol, read_ptr = _joined(list(reads))
-        split, split_ptr = _joined(self.splits)
-        number, target, leaf_set = (np.asarray(column, np.int32) for column in (read, self.target, leaves))
-        return Thompson(number, read_ptr, read_symbol, target, leaf_set, split_ptr, split), list(sets)
+    @cached_property
+    def splits(self) -> list[tuple[int, ...]]:
+        """Where each state goes on without reading."""
+        first, count = self.thompson.split_first.tolist(), self.thompson.split_count.tolist()
+        split = self.thompson.split.tolist()
+        return [tuple(split[a : a + n]) for a, n in zip(first, count, strict=True)]
 
     def reached(self, entries: set[int]) -> frozenset[int]:
         """Return the atoms that are reached from these states without reading a symbol, and 0 where the end is."""
@@ -294,7 +132,36 @@ class Nfa:
             yield tuple(symbols), [atom for read in together for atom in by_symbols[read]]
 
 
-def _joined(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Write rows one after the other as int32; return where each begins, and where the last ends, beside them."""
-    ptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return np.fromiter(chain.from_iterable(rows), np.int32, ptr[-1]), ptr
+def build(
+    pattern: Pattern, alphabet: Alphabet, leaf_ids: dict[Origin, int], tables: Mapping[int, Table], most: int
+) -> tuple[Nfa, int]:
+    """Build the automaton of a pattern.
+
+    Args:
+        pattern: whose intersections and complements have a table each.
+        alphabet: whose symbols are read.
+        leaf_ids: the leaves of the whole source, shared by all automata of it; those of the pattern are added.
+        tables: the automaton of each intersection and complement, by the identity of its node.
+        most: states to be made; of more, the automaton is not finished.
+
+    Returns:
+        The automaton and its entry.
+    """
+    writer = Writer(alphabet, leaf_ids, tables, most)
+    code, starts = writer.program(pattern)
+    entry, states, split, guards, constructs = program.run(code, starts, writer.widest, most)
+    reads = list(writer.reads)
+    ptr = np.cumsum([0, *map(len, reads)], dtype=np.int64)
+    symbols = np.fromiter(chain.from_iterable(reads), np.int32, ptr[-1])
+    columns = (states[row] for row in (program.READ, program.TARGET, program.LEAVES, program.FIRST, program.COUNT))
+    read, target, leaves, first, count = columns
+    nfa = Nfa(
+        Thompson(read, ptr, symbols, target, leaves, first, count, split),
+        reads,
+        list(writer.leaf_sets),
+        states[program.GUARDED],
+        [Guard(entry, end, bool(kind & AHEAD), bool(kind & NEGATIVE)) for kind, entry, end in guards.T.tolist()],
+        states[program.CONSTRUCT],
+        [(writer.nodes[node], around) for node, around in constructs.T.tolist()],
+    )
+    return nfa, int(entry)

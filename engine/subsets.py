@@ -22,7 +22,9 @@ class Thompson(NamedTuple):
         read_symbol: int32.
         target: int32 `[states]`, where each atom leads.
         leaves: int32 `[states]`, number of the set of leaves that each atom writes.
-        split_ptr: int64 `[states + 1]`; state `q` goes on without reading to `split[split_ptr[q]:split_ptr[q + 1]]`.
+        split_first: int32 `[states]`; state `q` goes on without reading to `split_count[q]` states, from
+            `split[split_first[q]]` on.
+        split_count: int32 `[states]`.
         split: int32.
     """
 
@@ -31,7 +33,8 @@ class Thompson(NamedTuple):
     read_symbol: np.ndarray
     target: np.ndarray
     leaves: np.ndarray
-    split_ptr: np.ndarray
+    split_first: np.ndarray
+    split_count: np.ndarray
     split: np.ndarray
 
 
@@ -242,7 +245,8 @@ def _closed(thompson, stack, count, seen, mark, items, top):
         if state == 0 or thompson.read[state] >= 0:
             items[stop] = state
             stop += 1
-        for n in range(thompson.split_ptr[state], thompson.split_ptr[state + 1]):
+        first = thompson.split_first[state]
+        for n in range(first, first + thompson.split_count[state]):
             following = thompson.split[n]
             if seen[following] != mark:
                 seen[following] = mark

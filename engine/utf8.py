@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from engine.alphabet import Alphabet
-    from engine.nfa import Symbols
     from engine.pattern import Ranges
+    from engine.routines import Symbols
     from engine.table import Table
 
 Block = tuple[tuple[tuple[int, int, int], ...], ...]

@@ -130,3 +130,59 @@ def test_no_constraint_makes_the_compiled_loops_compile_anew() -> None:
         token_automaton.compile(constraints.read("regex", source), vocabulary)
         counts.append([len(loop.signatures) for loop in loops])
     assert counts[1:] == counts[:-1]
+
+
+def ends(pattern: Pattern, text: str, at: int) -> set[int]:
+    """Where a match of a pattern that begins at a place may end."""
+    match pattern:
+        case Chars(ranges):
+            return {at + 1} if at < len(text) and any(a <= ord(text[at]) <= b for a, b in ranges) else set()
+        case Concat(parts):
+            found = {at}
+            for part in parts:
+                found = {end for begin in found for end in ends(part, text, begin)}
+            return found
+        case Union(parts):
+            return {end for part in parts for end in ends(part, text, at)}
+        case Repeat(body, least, most):
+            found = ends(Concat((body,) * least), text, at)
+            for _ in range(len(text) + 1 if most is None else most - least):
+                found |= {end for begin in found for end in ends(body, text, begin)}
+            return found
+        case Graph(arcs, finals):
+            reached = {(0, at)}
+            for _ in range(4 * (len(text) + 1)):
+                reached |= {
+                    (b, end) for n, here in reached for a, part, b in arcs if a == n for end in ends(part, text, here)
+                }
+            return {here for n, here in reached if n in finals}
+    raise AssertionError(pattern)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PATTERNS)
+def test_thompsons_automaton_accepts_what_the_pattern_matches(pattern) -> None:
+    determiniser = Determiniser(pattern, 1_000)
+    machine = machine_of(determiniser)
+    for text in ("", "a", "b", "c", "é", "ab", "ba", "aa", "bc", "aba", "abb", "aab", "aaa", "abab"):
+        state = machine.initial
+        for symbol in map(determiniser.alphabet.symbol, map(ord, text)):
+            state = next((to for symbols, to, _ in machine.moves(state) if symbol in symbols), frozenset())
+        assert machine.accepts(state) == (len(text) in ends(pattern, text, 0))
+
+
+def test_a_part_that_stands_in_many_places_has_its_states_once_for_each_continuation() -> None:
+    a, b = Chars(((97, 97),), Origin(0, 1)), Chars(((98, 98),), Origin(1, 2))
+    word = Concat((a, b) * 50)
+    fork = Concat((Union((Concat((a, word)), Concat((b, word)))), b))  # the same states behind both
+    assert machine_of(Determiniser(fork, 1_000)).nfa.states < 110
+    row = Concat((a, word, word, word, b))
+    assert machine_of(Determiniser(row, 1_000)).nfa.states > 300
+
+
+def test_copies_end_with_the_budget_and_those_of_nothing_take_none() -> None:
+    a = Chars(((97, 97),), Origin(0, 1))
+    with pytest.raises(OverBudgetError, match="250,000 states") as error:
+        Determiniser(Repeat(Repeat(a, 1_000, 1_000, Origin(0, 2)), 0, 1 << 40, Origin(0, 4)), 1_000).table()
+    assert error.value.blame.origin == Origin(0, 4)
+    assert machine_of(Determiniser(Repeat(Concat(()), 1 << 40, None), 1_000)).nfa.states < 5
