@@ -60,7 +60,7 @@ def composed(found: Potential) -> moves.Moves:
 
 def products(found: Potential) -> int:
     """Count the pairs of moves that meet, from dense matrices of what is possible."""
-    matrices = tree._leaves(found, tree._table(found), "cpu").numpy() > -np.inf
+    matrices = tree._leaves(found, tree._table(found, tree.width(found))).numpy() > -np.inf
     matrices, count = list(matrices[: found.length].astype(int)), 0
     while len(matrices) > 1:
         pairs = list(zip(matrices[0::2], matrices[1::2], strict=False))
@@ -114,7 +114,7 @@ def test_all_three_trees_of_a_function_call_are_one_as_it_fills_up(length: int) 
 def test_the_moves_across_a_span_weigh_all_paths_between_its_ends() -> None:
     for found in cases():
         across, (live_ptr, _) = composed(found), found.live
-        leaves = tree._leaves(found, tree._table(found), "cpu")
+        leaves = tree._leaves(found, tree._table(found, tree.width(found)))
         for level, rows in enumerate(across.ptr):
             for begin in range(0, found.length, 1 << level):
                 stop = min(begin + (1 << level), found.length)

@@ -1,9 +1,8 @@
 """The dense tree: matrices that cross spans of 2, 4, 8 … positions, then midpoints a level at a time, top down.
 
-Cost `⌈log2 length⌉` levels of batched products of matrices, float64, on any torch device. A matrix leads from the live
-states of one boundary to those of another and no further, so its width is that of the widest boundary. Matrices are
-kept as logarithms and scaled by row and column before each product; where a scaled product lost an entry to underflow
-the sweep is done again with `logsumexp` for such spans, so the scaling is checked and not hoped for.
+Cost `⌈log2 length⌉` levels of batched products of matrices, on any torch device; made for GPUs, where nothing has been
+measured yet. A matrix leads from the live states of one boundary to those of another and no further, so its width is
+that of the widest boundary, rounded up on a GPU.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 
 from engine import noise
-from engine.inference import midpoint, moves
+from engine.inference import graphs, matrices, midpoint, moves
 from engine.inference.midpoint import Midpoints
 from engine.inference.wide import to_log
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from engine.inference.chain import Messages
     from engine.inference.potential import Potential
 
-SAFE = 1e-280
-"""A scaled product below this may have lost terms to underflow (the smallest normal float64 is about 2e-308)."""
 WIDEST = 224
 """Live states of a boundary up to which a GPU is expected to win by dense products; an estimate, not measured."""
 
@@ -58,8 +55,8 @@ def draw(
 ) -> Midpoints:
     """Draw all states by the dense tree; arguments and result as in `midpoint.draw`."""
     length = potential.length
-    live = _table(potential)
-    spans = _up_sweep(_leaves(potential, live, device))
+    live = _table(potential, graphs.rounded(width(potential)) if device == "cuda" else width(potential))
+    spans = _spans(_leaves(potential, live).to(device))
     record = _empty(length, top)
     u = noise.uniforms(seed, step, noise.STATE, 0, length + 1)
     path = np.zeros(length + 1, np.int64)  # places in `live`
@@ -82,16 +79,25 @@ def draw(
     return Midpoints(live[np.arange(length + 1), path].astype(np.int32), *record)
 
 
-def _table(potential: Potential) -> np.ndarray:
-    """Return int64 `[boundaries width]`: the live states of each boundary, ascending, then -1."""
+def _spans(leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return for each level the log matrices `[spans width width]` of its spans, single positions first.
+
+    Whether a product lost an entry is asked once, behind the last level, so that a GPU need not wait for the answer.
+    """
+    levels = graphs.filled(leaves) if leaves.is_cuda else matrices.filled(leaves)
+    return matrices.carefully_filled(leaves).spans if bool(levels.lost) else levels.spans
+
+
+def _table(potential: Potential, columns: int) -> np.ndarray:
+    """Return int64 `[boundaries columns]`: the live states of each boundary, ascending, then -1."""
     live_ptr, live = potential.live
     counts = np.diff(live_ptr)
-    table = np.full((counts.size, width(potential)), -1)
+    table = np.full((counts.size, columns), -1)
     table[np.arange(table.shape[1]) < counts[:, None]] = live
     return table
 
 
-def _leaves(potential: Potential, live: np.ndarray, device: str) -> torch.Tensor:
+def _leaves(potential: Potential, live: np.ndarray) -> torch.Tensor:
     """Return float64 `[padded width width]`: log weights of single positions, identities behind the last one.
 
     Entry `[i, a, b]` leads from the live state `a` of boundary `i` to the live state `b` of the next.
@@ -112,44 +118,7 @@ def _leaves(potential: Potential, live: np.ndarray, device: str) -> torch.Tensor
     leaves[position[inside], place[inside], target[inside]] = log_labels[position[inside], edges.label[edge[inside]]]
     ends = np.flatnonzero(live[-1] >= 0)
     leaves[length:, ends, ends] = 0.0
-    return torch.from_numpy(leaves).to(device)
-
-
-def _up_sweep(leaves: torch.Tensor) -> list[torch.Tensor]:
-    """Return for each level the log matrices `[spans width width]` of its spans, single positions first.
-
-    Whether a product lost an entry is asked once, behind the last level, so that a GPU need not wait for the answer.
-    """
-    levels, lost = [leaves], []
-    while levels[-1].shape[0] > 1:
-        product, bad = _log_product(levels[-1][0::2], levels[-1][1::2])
-        levels.append(product)
-        lost.append(bad.any())
-    return _careful_up_sweep(leaves) if lost and bool(torch.stack(lost).any()) else levels
-
-
-def _careful_up_sweep(leaves: torch.Tensor) -> list[torch.Tensor]:
-    """Sweep up, and do the products that lost an entry again by `logsumexp`."""
-    levels = [leaves]
-    while levels[-1].shape[0] > 1:
-        left, right = levels[-1][0::2], levels[-1][1::2]
-        out, lost = _log_product(left, right)
-        for n in torch.nonzero(lost).flatten().tolist():
-            for q in range(left.shape[1]):  # by rows: states² numbers at a time
-                out[n, q] = torch.logsumexp(left[n, q][:, None] + right[n], 0)
-        levels.append(out)
-    return levels
-
-
-def _log_product(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return `log(exp(left) @ exp(right))` of batches, `-inf` exactly where no path exists, and which lost an entry."""
-    rows = left.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
-    columns = right.amax(-2, keepdim=True).nan_to_num(neginf=0.0)
-    product = torch.exp(left - rows) @ torch.exp(right - columns)
-    # A path exists where a product of 0-1 matrices is positive; there the scaled entry must not be tiny.
-    exists = (left > -torch.inf).double() @ (right > -torch.inf).double() > 0
-    lost = (exists & (product < SAFE)).any(-1).any(-1)
-    return torch.where(exists, product.log() + rows + columns, -torch.inf), lost
+    return torch.from_numpy(leaves)
 
 
 def _empty(length: int, top: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
