@@ -67,7 +67,7 @@ def inferring(vocabulary: Vocabulary, length: int, repeats: int) -> list[Ratio]:
     """Time log Z and a drawn path against dense torch, from ready weights and from class masses.
 
     With ready weights, ours still pays for finding the live states. From class masses, ours also runs
-    the forward pass, which marginals need and the peer doesn't do.
+    the forward pass and the marginals, which the peer doesn't do.
     """
     automaton = with_states(200, vocabulary)
     edges = automaton.edges
@@ -89,9 +89,9 @@ def inferring(vocabulary: Vocabulary, length: int, repeats: int) -> list[Ratio]:
 
     def everything() -> float:
         fresh = dataclasses.replace(found)  # class masses, with nothing derived from them yet
-        messages = chain.messages(fresh)
-        chain.draw(fresh, messages, seed=0, step=0)
-        return messages.log_partition
+        posterior = chain.posterior(fresh)
+        chain.draw(fresh, posterior, seed=0, step=0)
+        return posterior.log_partition
 
     def dense() -> float:
         return peers.dense_chain(weights, automaton.start, accepting, noise)[0]
@@ -115,7 +115,7 @@ def inferring(vocabulary: Vocabulary, length: int, repeats: int) -> list[Ratio]:
         ("infer", "backward pass, log Z and a draw, edge weights ready", backward_and_draw, dense),
         (
             "infer_from_masses",
-            "the same from class masses, ours with the forward pass on top",
+            "the same from class masses, ours with the forward pass and marginals on top",
             everything,
             dense_from_masses,
         ),

@@ -11,7 +11,7 @@ import torch
 from benchmarks.cases import STRING
 from benchmarks.timing import Ratio, cpu_ms, in_turns
 from engine import constraints, token_automaton
-from engine.inference import chain, sweeps
+from engine.inference import chain, masses, sweeps
 from engine.inference.potential import Potential, potential
 from engine.token_automaton import TokenAutomaton
 from engine.vocabulary import Vocabulary
@@ -73,7 +73,7 @@ def partly_committed(
     logits = rng.normal(0.0, 3.0, (length, vocabulary.size)).astype(np.float32)
     masked = np.full(length, vocabulary.mask_id, np.int32)
     first = potential(logits, masked, vocabulary.mask_id, automaton)
-    path = chain.draw(first, chain.messages(first), 0, 0)
+    path = chain.draw(first, chain.posterior(first), 0, 0)
     drawn = chain.draw_tokens(first, path, 0, 0)
     rank = np.argsort(rng.permutation(length))
     canvases = (np.where(rank < int(share * length), drawn, masked) for share in shares)
@@ -155,11 +155,10 @@ def whole_step(found: Potential, repeats: int) -> float:
     """Milliseconds of CPU time of inference on a potential: label masses, live states, messages, marginals, a draw."""
 
     def run() -> None:
-        found.__dict__.pop("labels", None)
+        edges = found.automaton.edges
+        masses.label_masses(found.mass, found.exponent, edges.label_ptr, edges.label_class)
         found.__dict__.pop("completions", None)
-        messages = chain.messages(found)
-        chain.marginals(found, messages)
-        chain.draw(found, messages, seed=0, step=0)
+        chain.draw(found, chain.posterior(found), seed=0, step=0)
 
     run()
     return min(cpu_ms(run) for _ in range(repeats))

@@ -21,7 +21,7 @@ from engine.trace import TOP_MIDPOINT_STATES, TOP_STATES, TOP_TOKENS, Config, He
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from engine.inference.chain import Marginals, Messages
+    from engine.inference.chain import Posterior
     from engine.inference.midpoint import Midpoints
     from engine.inference.potential import Potential
     from engine.models import Denoiser
@@ -165,20 +165,20 @@ def _record(
     found, lifted = stepping.drawn_from(step)
     at_one = stepping.at_one(step, found, lifted)
     draw = draw or stepping.draw(step, found)
-    top = chain.top_tokens(found.potential, found.marginals, TOP_TOKENS)
+    top = chain.top_tokens(found.potential, found.posterior, TOP_TOKENS)
     choice = _choice(step, stepping.scored(step, found, lifted), draw.tokens, *top[1:])
     if committed is None:
         committed = choice[f"committed_{config.confidence}"]
     # A mask that was drawn leaves its position masked.
     stands = committed & (draw.tokens != step.answer.vocabulary.mask_id)
-    after = chain.log_partition_after(found.potential, found.messages, found.marginals, stands, draw.tokens)
+    after = chain.log_partition_after(found.potential, found.posterior, stands, draw.tokens)
     return StepRecord(
         canvas=step.answer.canvas,
         committed=committed,
         **choice,
-        log_partition_model=np.asarray(at_one.messages.log_partition),
+        log_partition_model=np.asarray(at_one.potential.log_partition),
         **dict(zip(("top_ids", "top_log_mean_field", "top_log_posterior"), top, strict=True)),
-        **_of_inference(found.potential, found.messages, found.marginals),
+        **_of_inference(found.potential, found.posterior),
         **_of_draw(automaton, draw),
         log_mean_field=at_one.potential.all_log_mean_field() if keep else None,
         filter_lifted=np.asarray(lifted),
@@ -203,17 +203,17 @@ def _choice(
     }
 
 
-def _of_inference(found: Potential, messages: Messages, marginals: Marginals) -> dict[str, np.ndarray]:
+def _of_inference(found: Potential, posterior: Posterior) -> dict[str, np.ndarray]:
     """Return what a step records of the mean field that it draws from, and of its posterior."""
-    state_ids, state_probability, live = chain.top_states(found, messages, min(found.automaton.states, TOP_STATES))
+    state_ids, state_probability, live = chain.top_states(found, posterior, min(found.automaton.states, TOP_STATES))
     return {
-        "log_partition": np.asarray(messages.log_partition),
-        "log_class_mass": found.log_class_mass.astype(np.float32),
-        "log_lift": marginals.log_lift.astype(np.float32),
+        "log_partition": np.asarray(posterior.log_partition),
+        "log_class_mass": found.everywhere(found.log_mass, np.float32),
+        "log_lift": chain.log_lift(found, posterior, np.float32),
         "entropy_mean_field": found.entropy.astype(np.float32),
-        "entropy_posterior": marginals.entropy.astype(np.float32),
-        "kl": marginals.kl.astype(np.float32),
-        "forbidden_mass": marginals.forbidden_mass.astype(np.float32),
+        "entropy_posterior": posterior.entropy.astype(np.float32),
+        "kl": posterior.kl.astype(np.float32),
+        "forbidden_mass": posterior.forbidden_mass.astype(np.float32),
         "state_ids": state_ids,
         "state_probability": state_probability,
         "live": live,

@@ -21,7 +21,7 @@ from engine.trace import TOP_MIDPOINT_STATES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from engine.inference.chain import Marginals, Messages
+    from engine.inference.chain import Posterior
     from engine.inference.midpoint import Midpoints
     from engine.inference.potential import Potential
     from engine.token_automaton import TokenAutomaton
@@ -47,14 +47,9 @@ class Inference:
     draws: dict[tuple[Any, ...], Draw] = field(default_factory=dict)
 
     @cached_property
-    def messages(self) -> Messages:
-        """Forward and backward messages."""
-        return chain.messages(self.potential)
-
-    @cached_property
-    def marginals(self) -> Marginals:
-        """The posterior at every position."""
-        return chain.marginals(self.potential, self.messages)
+    def posterior(self) -> Posterior:
+        """Messages and marginals."""
+        return chain.posterior(self.potential)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +130,7 @@ def advance(step: Step) -> np.ndarray:
     log_best_two = np.empty((tokens.size, 2))
     if config.remasking == "topk_margin":
         row = config.confidence == "mar"
-        log_best_two = chain.top_tokens(found.potential, found.marginals, 2)[1 + row][:, int(row)]
+        log_best_two = chain.top_tokens(found.potential, found.posterior, 2)[1 + row][:, int(row)]
     law = law_of(step, config.confidence, scored(step, found, lifted), tokens, log_best_two)
     ((_, chosen),) = choose(step, law)
     return np.where(chosen, tokens, step.answer.canvas)
@@ -146,7 +141,7 @@ def drawn_from(step: Step) -> tuple[Inference, bool]:
     config = step.config
     drawn_at = config.temperature or 1.0
     filtered = step.answer.inference(drawn_at, config.top_p, config.top_k)
-    if config.sampler in BASELINES or not _filters(config.top_p, config.top_k) or filtered.messages.possible:
+    if config.sampler in BASELINES or not _filters(config.top_p, config.top_k) or filtered.potential.possible:
         return filtered, False
     return step.answer.inference(drawn_at), True
 
@@ -172,8 +167,8 @@ def law_of(step: Step, name: str, scored: Inference, drawn: np.ndarray, log_best
         drawn: int32 `[length]`.
         log_best_two: float `[length 2]`, logarithms of the two largest probabilities.
     """
-    of = scored.marginals if name == "mar" else scored.potential
-    log_lift = scored.marginals.log_lift if name == "mar" else None
+    of = scored.posterior if name == "mar" else scored.potential
+    log_lift = scored.posterior.log_lift if name == "mar" else None
     p = chain.probabilities(scored.potential, drawn, log_lift)
     ends = _late_ids(step)
     if ends:
@@ -215,7 +210,7 @@ def draw(step: Step, found: Inference) -> Draw:
         return Draw(drawn, tries=checked)
     if config.sampler in BASELINES:
         return _draw_baseline(step, found)
-    if not found.messages.possible:
+    if not found.potential.possible:
         raise EmptyLanguageError(
             f"At step {step.number} the model gives every accepted completion the probability 0.",
             "Give the tokens that the constraint needs a probability above 0, or change the constraint.",
@@ -224,10 +219,10 @@ def draw(step: Step, found: Inference) -> Draw:
         tokens, path = chain.best(factors)
         return Draw(tokens, path, _midpoints(step, found, path))
     if not step.answer.automaton.deterministic:
-        counted = paths.corrected(factors, found.messages, config.seed, step.number, config.path_tries)
+        counted = paths.corrected(factors, found.posterior, config.seed, step.number, config.path_tries)
         return Draw(counted.tokens, counted.path, _midpoints(step, found, counted.path), counted.tries, counted)
     midpoints = _midpoints(step, found, None)
-    path = midpoints.path if midpoints else chain.draw(factors, found.messages, config.seed, step.number)
+    path = midpoints.path if midpoints else chain.draw(factors, found.posterior, config.seed, step.number)
     return Draw(chain.draw_tokens(factors, path, config.seed, step.number), path, midpoints)
 
 
@@ -235,12 +230,12 @@ def _midpoints(step: Step, found: Inference, forced: np.ndarray | None) -> Midpo
     """Draw the midpoint tree, or compute that of a forced path; None where the sampler has none."""
     config, top = step.config, min(step.answer.automaton.states, TOP_MIDPOINT_STATES)
     if config.sampler == "midpoint":
-        return midpoint.draw(found.potential, found.messages, config.seed, step.number, top, forced)
+        return midpoint.draw(found.potential, found.posterior, config.seed, step.number, top, forced)
     if config.sampler == "tree":
         # torch takes seconds to import; only the dense tree needs it here.
         from engine.inference import tree
 
-        return tree.draw_where_it_pays(found.potential, found.messages, config.seed, step.number, top, forced)
+        return tree.draw_where_it_pays(found.potential, found.posterior, config.seed, step.number, top, forced)
     return None
 
 
@@ -250,8 +245,8 @@ def _draw_baseline(step: Step, found: Inference) -> Draw:
     Where nothing is accepted any more, `local` has nothing to restrict to and draws from `p`.
     """
     config, allowed = step.config, None
-    if config.sampler == "local" and (found.marginals.log_lift > -np.inf).any():
-        allowed = found.marginals.log_lift > -np.inf
+    if config.sampler == "local" and found.potential.possible:
+        allowed = chain.log_lift(found.potential, found.posterior) > -np.inf
     noisy = config.temperature > 0
     budget = config.reject_budget if config.sampler == "reject" and noisy else 1
     tokens, tries = independent.draw(found.potential, allowed, noisy, config.seed, step.number, budget)

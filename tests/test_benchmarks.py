@@ -30,7 +30,7 @@ def test_the_dense_peer_agrees_on_log_z_and_draws_an_accepted_path(pattern: str,
         torch.from_numpy(automaton.accepting.astype(np.float64)),
         torch.from_numpy(rng.random(length)),
     )
-    assert log_partition == pytest.approx(chain.messages(found).log_partition, rel=1e-9)
+    assert log_partition == pytest.approx(chain.posterior(found).log_partition, rel=1e-9)
     assert automaton.accepting[path[-1]]
     assert all(weights[i, path[i], path[i + 1]] > 0 for i in range(length))
 

@@ -78,14 +78,13 @@ def test_a_small_shift_of_one_marginal_is_seen_with_many_draws() -> None:
     logits = rng.normal(size=(5, VOCABULARY.size))
     canvas = np.full(5, VOCABULARY.mask_id, np.int32)
     found = potential(logits, canvas, VOCABULARY.mask_id, AUTOMATON)
-    messages = chain.messages(found)
-    drawn = draws.tokens(found, draws.draw(found, messages, 0, 0, 20_000))
-    marginals = chain.marginals(found, messages)
-    assert exactness.measured(found, marginals, drawn, "chain").exact
+    posterior = chain.posterior(found)
+    drawn = draws.tokens(found, draws.draw(found, posterior, 0, 0, 20_000))
+    assert exactness.measured(found, posterior, drawn, "chain").exact
     shifted = logits.copy()
     shifted[0, 0] += 0.3
     other = potential(shifted, canvas, VOCABULARY.mask_id, AUTOMATON)
-    wrong = chain.marginals(other, chain.messages(other))
+    wrong = chain.posterior(other)
     assert not exactness.measured(other, wrong, drawn, "chain").exact
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import EmptyLanguageError
 from engine.inference import chain, draws, midpoint, tree
-from engine.inference.chain import Messages
+from engine.inference.chain import Posterior
 from engine.inference.potential import Potential, potential
 from tests import oracle
 
@@ -18,39 +18,39 @@ CASES = [
 ]
 
 
-def case(seed: int, peak: float, committed: float) -> tuple[Potential, Messages, oracle.Oracle]:
+def case(seed: int, peak: float, committed: float) -> tuple[Potential, Posterior, oracle.Oracle]:
     rng = np.random.default_rng([seed, int(peak), int(10 * committed)])
     length, vocab = int(rng.integers(1, 6)), int(rng.integers(2, 6))
     automaton = oracle.random_automaton(rng, int(rng.integers(1, 6)), vocab, rng.choice([0.4, 0.7]))
     logits = oracle.random_logits(rng, length, vocab, peak)
     canvas = oracle.random_canvas(rng, length, vocab, committed)
     found = potential(logits, canvas, vocab, automaton)
-    return found, chain.messages(found), oracle.enumerate_all(logits.copy(), canvas, vocab, automaton)
+    return found, chain.posterior(found), oracle.enumerate_all(logits.copy(), canvas, vocab, automaton)
 
 
 @pytest.fixture(params=CASES, ids=lambda c: f"seed{c[0]}-peak{c[1]:.0f}-committed{c[2]}")
-def small(request: pytest.FixtureRequest) -> tuple[Potential, Messages, oracle.Oracle]:
+def small(request: pytest.FixtureRequest) -> tuple[Potential, Posterior, oracle.Oracle]:
     return case(*request.param)
 
 
 def test_the_log_partition_is_the_probability_that_a_draw_is_accepted(small) -> None:
-    _, messages, truth = small
-    assert messages.possible == bool(truth.sequences)
-    np.testing.assert_allclose(messages.log_partition, truth.log_partition, rtol=1e-12, atol=1e-9)
+    _, posterior, truth = small
+    assert posterior.possible == bool(truth.sequences)
+    np.testing.assert_allclose(posterior.log_partition, truth.log_partition, rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize(
     "choose",
     [
         chain.best,
-        lambda p: chain.draw(p, chain.messages(p), 0, 0),
-        lambda p: draws.draw(p, chain.messages(p), 0, 0, 2),
-        lambda p: midpoint.draw(p, chain.messages(p), 0, 0, 2),
+        lambda p: chain.draw(p, chain.posterior(p), 0, 0),
+        lambda p: draws.draw(p, chain.posterior(p), 0, 0, 2),
+        lambda p: midpoint.draw(p, chain.posterior(p), 0, 0, 2),
     ],
     ids=["best", "chain", "draws", "midpoint"],
 )
 def test_no_path_is_chosen_where_nothing_is_accepted(choose) -> None:
-    empty = [found for found, messages, truth in (case(*c) for c in CASES) if not truth.sequences]
+    empty = [found for found, posterior, truth in (case(*c) for c in CASES) if not truth.sequences]
     assert empty
     for found in empty:
         with pytest.raises(EmptyLanguageError, match="none can be drawn"):
@@ -58,8 +58,8 @@ def test_no_path_is_chosen_where_nothing_is_accepted(choose) -> None:
 
 
 def test_the_log_partition_after_commits_is_that_of_the_canvas_with_them(small) -> None:
-    found, messages, _ = small
-    marginals, vocab = chain.marginals(found, messages), found.logits.shape[1]
+    found, posterior, _ = small
+    vocab = found.logits.shape[1]
     rng = np.random.default_rng(found.logits.size)
     for count in range(min(3, found.masked.size) + 1):
         committed = np.isin(np.arange(found.length), rng.permutation(found.masked)[:count])
@@ -67,54 +67,53 @@ def test_the_log_partition_after_commits_is_that_of_the_canvas_with_them(small) 
         tokens = rng.integers(0, vocab, found.length).astype(np.int32)
         canvas = np.where(committed, tokens, found.canvas)
         truth = oracle.enumerate_all(found.logits.copy(), canvas, vocab, found.automaton)
-        after = chain.log_partition_after(found, messages, marginals, committed, tokens)
+        after = chain.log_partition_after(found, posterior, committed, tokens)
         np.testing.assert_allclose(after, truth.log_partition, rtol=1e-12, atol=1e-9)
 
 
 def test_forward_times_backward_is_the_same_at_every_boundary(small) -> None:
-    _, messages, _ = small
-    if not messages.possible:
+    _, posterior, _ = small
+    if not posterior.possible:
         return
-    products = messages.log_forward + messages.log_backward
-    for i in range(messages.live_ptr.size - 1):
-        at = products[messages.live_ptr[i] : messages.live_ptr[i + 1]]
-        np.testing.assert_allclose(np.logaddexp.reduce(at), messages.log_partition, rtol=1e-12, atol=1e-9)
+    products = posterior.log_forward + posterior.log_backward
+    for i in range(posterior.live_ptr.size - 1):
+        at = products[posterior.live_ptr[i] : posterior.live_ptr[i + 1]]
+        np.testing.assert_allclose(np.logaddexp.reduce(at), posterior.log_partition, rtol=1e-12, atol=1e-9)
 
 
 def test_token_marginals_are_the_mean_field_times_the_lift(small) -> None:
-    found, messages, truth = small
-    if not messages.possible:
-        assert np.isneginf(chain.marginals(found, messages).log_lift).all()
+    found, posterior, truth = small
+    if not posterior.possible:
+        assert np.isneginf(chain.log_lift(found, posterior)).all()
         return
-    lift = chain.marginals(found, messages).log_lift[:, found.automaton.token_class]
+    lift = chain.log_lift(found, posterior)[:, found.automaton.token_class]
     with np.errstate(invalid="ignore"):
         log_q = np.where(np.isneginf(truth.log_p), -np.inf, truth.log_p + lift)
     np.testing.assert_allclose(log_q, truth.log_marginals(), rtol=1e-11, atol=1e-9)
 
 
 def test_entropy_divergence_and_forbidden_mass_are_those_of_the_enumerated_marginals(small) -> None:
-    found, messages, truth = small
-    if not messages.possible:
+    found, posterior, truth = small
+    if not posterior.possible:
         return
-    marginals = chain.marginals(found, messages)
     log_q, log_p = truth.log_marginals(), truth.log_p
     q, p = np.exp(log_q), np.exp(log_p)
     with np.errstate(invalid="ignore"):
         entropy_q = -np.where(q > 0, q * log_q, 0).sum(axis=1)
         entropy_p = -np.where(p > 0, p * log_p, 0).sum(axis=1)
         kl = np.where(q > 0, q * (log_q - log_p), 0).sum(axis=1)
-    np.testing.assert_allclose(marginals.entropy, entropy_q, atol=1e-9)
+    np.testing.assert_allclose(posterior.entropy, entropy_q, atol=1e-9)
     np.testing.assert_allclose(found.entropy, entropy_p, atol=1e-9)
-    np.testing.assert_allclose(marginals.kl, kl, atol=1e-9)
-    np.testing.assert_allclose(marginals.forbidden_mass, np.where(np.isneginf(log_q), p, 0).sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(posterior.kl, kl, atol=1e-9)
+    np.testing.assert_allclose(posterior.forbidden_mass, np.where(np.isneginf(log_q), p, 0).sum(axis=1), atol=1e-12)
 
 
 def test_state_posteriors_are_the_shares_of_the_enumerated_paths(small) -> None:
-    found, messages, truth = small
-    if not messages.possible:
+    found, posterior, truth = small
+    if not posterior.possible:
         return
     states = found.automaton.states
-    ids, probability, bits = chain.top_states(found, messages, states)
+    ids, probability, bits = chain.top_states(found, posterior, states)
     dense = np.zeros((found.length + 1, states + 1))
     np.put_along_axis(dense, ids, probability, axis=1)
     expected = truth.states(found.automaton)
@@ -127,8 +126,8 @@ def test_state_posteriors_are_the_shares_of_the_enumerated_paths(small) -> None:
 
 
 def test_the_best_sequence_is_the_most_probable_accepted_one(small) -> None:
-    found, messages, truth = small
-    if not messages.possible:
+    found, posterior, truth = small
+    if not posterior.possible:
         return
     tokens, path = chain.best(found)
     np.testing.assert_array_equal(path, found.automaton.path(tokens))
@@ -137,11 +136,11 @@ def test_the_best_sequence_is_the_most_probable_accepted_one(small) -> None:
 
 
 def test_midpoint_and_tree_draw_the_same_states_and_record_the_same_conditionals(small) -> None:
-    found, messages, _ = small
-    if not messages.possible:
+    found, posterior, _ = small
+    if not posterior.possible:
         return
     for seed in range(5):
-        sparse = midpoint.draw(found, messages, seed, 0, 4)
+        sparse = midpoint.draw(found, posterior, seed, 0, 4)
         dense = tree.draw(found, seed, 0, 4)
         np.testing.assert_array_equal(sparse.path, dense.path)
         np.testing.assert_allclose(sparse.entropy, dense.entropy, atol=1e-6)
@@ -168,11 +167,11 @@ INTERESTING = interesting_seeds(3)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("seed", INTERESTING)
 def test_frequencies_of_draws_are_the_posterior(sampler: str, seed: int) -> None:
-    found, messages, truth = case(seed, 3.0, 0.0)
+    found, posterior, truth = case(seed, 3.0, 0.0)
     draws = 4_000 if sampler == "tree" else 50_000
     counts = dict.fromkeys(truth.sequences, 0)
     for n in range(draws):
-        path = SAMPLERS[sampler](found, messages, n)
+        path = SAMPLERS[sampler](found, posterior, n)
         counts[tuple(chain.draw_tokens(found, path, n, 0).tolist())] += 1
     p = truth.probabilities
     error = np.abs(np.asarray(list(counts.values())) / draws - p)
@@ -180,9 +179,9 @@ def test_frequencies_of_draws_are_the_posterior(sampler: str, seed: int) -> None
 
 
 def test_a_forced_path_is_recorded_with_its_conditionals() -> None:
-    found, messages, _ = case(INTERESTING[0], 3.0, 0.0)
-    path = chain.draw(found, messages, 7, 0)
-    sparse = midpoint.draw(found, messages, 0, 0, 4, forced=path)
+    found, posterior, _ = case(INTERESTING[0], 3.0, 0.0)
+    path = chain.draw(found, posterior, 7, 0)
+    sparse = midpoint.draw(found, posterior, 0, 0, 4, forced=path)
     dense = tree.draw(found, 0, 0, 4, forced=path)
     np.testing.assert_array_equal(sparse.path, path)
     np.testing.assert_array_equal(dense.path, path)
@@ -197,4 +196,4 @@ def test_a_forced_path_is_recorded_with_its_conditionals() -> None:
         q = path[i]
         e = next(e for e in range(edges.ptr[q], edges.ptr[q + 1]) if edges.target[e] == path[i + 1])
         total += log_labels[i, edges.label[e]]
-    assert edge_sum == pytest.approx(total - messages.log_partition, abs=1e-4)
+    assert edge_sum == pytest.approx(total - posterior.log_partition, abs=1e-4)

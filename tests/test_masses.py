@@ -64,7 +64,7 @@ def test_noise_of_1_draws_a_possible_token_where_the_last_blocks_of_a_class_are_
         for rest in (1.0, np.nextafter(1.0, 0.0)):
             drawn = tokens.draw_tokens(
                 *(got.logits, canvas, got.masked, got.scale, got.block_peak, got.block_weight),
-                *(np.full(5, 6, np.int32), np.full(5, rest), AUTOMATON.edges.blocks),
+                *(np.full(1, 6, np.int32), np.full(1, rest), AUTOMATON.edges.blocks),
             )
             assert values[0, drawn[0]] > -np.inf
 
@@ -92,10 +92,10 @@ def test_class_masses_at_each_temperature_are_sums_over_their_tokens(dtype: type
 @pytest.mark.parametrize("which", [0, 1])
 def test_the_listed_tokens_are_the_first_of_a_sort(which: int) -> None:
     here, top = found()[which], 12
-    marginals = chain.marginals(here, chain.messages(here))
-    ids, log_mean_field, log_posterior = chain.top_tokens(here, marginals, top)
+    posterior = chain.posterior(here)
+    ids, log_mean_field, log_posterior = chain.top_tokens(here, posterior, top)
     p = log_p(np.float64, TEMPERATURES[which])
-    q = p + marginals.log_lift[:4, AUTOMATON.token_class]
+    q = p + posterior.log_lift[:4, AUTOMATON.token_class]
     for n, score in enumerate((p, q)):
         order = np.argsort(-score, axis=1)[:, :top]
         np.testing.assert_array_equal(ids[:4, n], np.where(np.take_along_axis(score, order, 1) > -np.inf, order, -1))
@@ -113,14 +113,14 @@ def test_tokens_for_which_a_model_writes_a_very_low_logit_are_impossible_and_not
         low_values = np.where(np.isneginf(values), dtype(low), values)
         for filters in ((None, None), (0.9, None), (None, 9)):
             here = potential(low_values, canvas, MASK, AUTOMATON, temperature, *filters)
-            messages = chain.messages(here)
-            ids, log_p, _ = chain.top_tokens(here, chain.marginals(here, messages), 12)
+            posterior = chain.posterior(here)
+            ids, log_p, _ = chain.top_tokens(here, posterior, 12)
             assert (ids < 5).all()
             assert (log_p > -1e3)[ids >= 0].all()
             np.testing.assert_allclose(np.exp(log_p[:, 0]).sum(axis=1), 1.0, rtol=1e-5)
             assert (here.all_log_mean_field()[:, 5:] < -1e6).all()
-            if messages.possible:
-                assert (draws.tokens(here, draws.draw(here, messages, 0, 0, 5)) < 5).all()
+            if posterior.possible:
+                assert (draws.tokens(here, draws.draw(here, posterior, 0, 0, 5)) < 5).all()
 
 
 @pytest.mark.parametrize("row", range(4))

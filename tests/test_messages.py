@@ -14,7 +14,7 @@ import pytest
 from benchmarks import cases, large
 from engine import constraints, token_automaton
 from engine.inference import chain
-from engine.inference.chain import Messages
+from engine.inference.chain import Posterior
 from engine.inference.potential import Potential, potential
 from engine.token_automaton import TokenAutomaton
 from engine.vocabulary import Vocabulary
@@ -42,19 +42,19 @@ def logits_of(field: str, length: int) -> np.ndarray:
 
 
 @functools.cache
-def case(name: str, field: str) -> tuple[Potential, Messages, np.ndarray]:
+def case(name: str, field: str) -> tuple[Potential, Posterior, np.ndarray]:
     length = CONSTRAINTS[name][1]
     logits = logits_of(field, length)
     canvas = np.full(length, VOCABULARY.mask_id, np.int32)
     if field == "half-committed":
         found = potential(logits, canvas, VOCABULARY.mask_id, automaton(name))
-        path = chain.draw(found, chain.messages(found), 0, 0)
+        path = chain.draw(found, chain.posterior(found), 0, 0)
         tokens = chain.draw_tokens(found, path, 0, 0)
         assert automaton(name).accepts(tokens.tolist())
         kept = np.random.default_rng(length).permutation(length)[: length // 2]
         canvas[kept] = tokens[kept]
     found = potential(logits, canvas, VOCABULARY.mask_id, automaton(name))
-    return found, chain.messages(found), reference(logits, canvas, automaton(name))
+    return found, chain.posterior(found), reference(logits, canvas, automaton(name))
 
 
 def reference(logits: np.ndarray, canvas: np.ndarray, automaton: TokenAutomaton) -> np.ndarray:
@@ -77,44 +77,44 @@ def reference(logits: np.ndarray, canvas: np.ndarray, automaton: TokenAutomaton)
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_log_z_is_that_of_a_log_space_pass(name: str, field: str) -> None:
-    found, messages, log_backward = case(name, field)
+    found, posterior, log_backward = case(name, field)
     expected = log_backward[0, found.automaton.start]
     assert np.isfinite(expected)
-    assert messages.log_partition == pytest.approx(expected, abs=1e-6, rel=0)
+    assert posterior.log_partition == pytest.approx(expected, abs=1e-6, rel=0)
 
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_every_backward_message_is_that_of_a_log_space_pass(name: str, field: str) -> None:
-    found, messages, log_backward = case(name, field)
-    boundary = np.repeat(np.arange(found.length + 1), np.diff(messages.live_ptr))
-    np.testing.assert_allclose(messages.log_backward, log_backward[boundary, messages.live], rtol=1e-11, atol=1e-9)
+    found, posterior, log_backward = case(name, field)
+    boundary = np.repeat(np.arange(found.length + 1), np.diff(posterior.live_ptr))
+    np.testing.assert_allclose(posterior.log_backward, log_backward[boundary, posterior.live], rtol=1e-11, atol=1e-9)
 
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_forward_times_backward_has_one_sum_at_every_boundary(name: str, field: str) -> None:
-    _, messages, _ = case(name, field)
-    products = messages.log_forward + messages.log_backward
-    sums = np.logaddexp.reduceat(products, messages.live_ptr[:-1])
-    np.testing.assert_allclose(sums, messages.log_partition, rtol=0, atol=1e-9 * max(1.0, -messages.log_partition))
+    _, posterior, _ = case(name, field)
+    products = posterior.log_forward + posterior.log_backward
+    sums = np.logaddexp.reduceat(products, posterior.live_ptr[:-1])
+    np.testing.assert_allclose(sums, posterior.log_partition, rtol=0, atol=1e-9 * max(1.0, -posterior.log_partition))
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_the_peaked_fields_reach_beyond_float64(name: str) -> None:
     # Else the cases above would prove nothing of the numbers.
-    _, messages, _ = case(name, "peaked")
-    assert messages.log_partition < -750.0
-    assert np.ptp(messages.log_backward) > 750.0
+    _, posterior, _ = case(name, "peaked")
+    assert posterior.log_partition < -750.0
+    assert np.ptp(posterior.log_backward) > 750.0
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_nothing_is_possible_exactly_where_the_canvas_contradicts(name: str) -> None:
-    found, messages, _ = case(name, "half-committed")
+    found, posterior, _ = case(name, "half-committed")
     contradicted = found.canvas.copy()
     contradicted[0] = PIECES.index(b"\x7f")
-    broken = chain.messages(potential(found.logits, contradicted, VOCABULARY.mask_id, found.automaton))
-    assert messages.possible
+    broken = chain.posterior(potential(found.logits, contradicted, VOCABULARY.mask_id, found.automaton))
+    assert posterior.possible
     assert not broken.possible
     assert broken.log_partition == -np.inf
 
@@ -129,4 +129,4 @@ def test_a_canvas_that_is_lost_has_no_live_states_however_peaked_the_field_is() 
         canvas[-1] = ord("x")
         found = potential(logits, canvas, mask_id, compiled)
         assert not found.live[1].size
-        assert chain.messages(found).log_partition == -np.inf
+        assert chain.posterior(found).log_partition == -np.inf

@@ -38,4 +38,4 @@ def log_z(found: Potential) -> float:
 def test_log_z_is_that_of_openfst(name: str, field: str) -> None:
     found, _, _ = case(name, field)
     # OpenFst prints its weights, which is how pynini hands them over, with nine digits.
-    assert chain.messages(found).log_partition == pytest.approx(log_z(found), abs=1e-6, rel=1e-8)
+    assert chain.posterior(found).log_partition == pytest.approx(log_z(found), abs=1e-6, rel=1e-8)

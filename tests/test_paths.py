@@ -66,14 +66,14 @@ def distance(a: dict, b: dict) -> float:
 @pytest.mark.parametrize("peak", [2.0, 700.0])
 def test_log_partition_marginals_and_states_count_each_sequence_once_for_each_path(seed: int, peak: float) -> None:
     found, truth = case(AMBIGUOUS, seed, peak=peak)
-    messages = chain.messages(found)
+    posterior = chain.posterior(found)
     if not truth.sequences:
-        assert not messages.possible
+        assert not posterior.possible
         return
     log_counts = np.log([count(AMBIGUOUS, x) for x in truth.sequences])
     weighted = oracle.Oracle(truth.sequences, truth.log_weights + log_counts, truth.log_p)
-    np.testing.assert_allclose(messages.log_partition, weighted.log_partition, rtol=1e-12, atol=1e-9)
-    lift = chain.marginals(found, messages).log_lift[:, AMBIGUOUS.token_class]
+    np.testing.assert_allclose(posterior.log_partition, weighted.log_partition, rtol=1e-12, atol=1e-9)
+    lift = chain.log_lift(found, posterior)[:, AMBIGUOUS.token_class]
     with np.errstate(invalid="ignore"):
         log_q = np.where(np.isneginf(truth.log_p), -np.inf, truth.log_p + lift)
     np.testing.assert_allclose(log_q, weighted.log_marginals(), rtol=1e-11, atol=1e-9)
@@ -136,17 +136,17 @@ def test_every_sampler_draws_by_paths_and_that_is_not_the_language(sampler: str)
     found, truth = case(AMBIGUOUS, 2)
     by_paths, own = laws(AMBIGUOUS, truth)
     assert distance(by_paths, own) > 0.1
-    messages, number = chain.messages(found), 4_000
+    posterior, number = chain.posterior(found), 4_000
 
     def path(seed: int) -> np.ndarray:
         if sampler == "chain":
-            return chain.draw(found, messages, seed, 0)
+            return chain.draw(found, posterior, seed, 0)
         if sampler == "midpoint":
-            return midpoint.draw(found, messages, seed, 0, 4).path
+            return midpoint.draw(found, posterior, seed, 0, 4).path
         return tree.draw(found, seed, 0, 4).path
 
     if sampler == "batch":
-        drawn = draws.tokens(found, draws.draw(found, messages, 3, 0, 20_000))
+        drawn = draws.tokens(found, draws.draw(found, posterior, 3, 0, 20_000))
     else:
         number = 1_500 if sampler == "tree" else number
         drawn = np.stack([chain.draw_tokens(found, path(seed), seed, 0) for seed in range(number)])
@@ -156,11 +156,11 @@ def test_every_sampler_draws_by_paths_and_that_is_not_the_language(sampler: str)
 def test_corrected_draws_are_of_the_language_and_their_means_estimate_its_partition() -> None:
     found, truth = case(AMBIGUOUS, 2)
     by_paths, own = laws(AMBIGUOUS, truth)
-    messages = chain.messages(found)
-    results = [paths.corrected(found, messages, seed, 0, 8) for seed in range(6_000)]
+    posterior = chain.posterior(found)
+    results = [paths.corrected(found, posterior, seed, 0, 8) for seed in range(6_000)]
     kept_ones = [r for r in results if not r.path_weighted]
     assert_frequencies(np.stack([r.tokens for r in kept_ones]), own)
-    rate = truth.log_partition - messages.log_partition
+    rate = truth.log_partition - posterior.log_partition
     estimates = np.asarray([r.inverse_paths for r in results])
     assert abs(estimates.mean() - np.exp(rate)) < 5 * estimates.std() / np.sqrt(len(results))
     shares = np.asarray([r.kept / r.tries for r in results])
@@ -169,20 +169,20 @@ def test_corrected_draws_are_of_the_language_and_their_means_estimate_its_partit
     assert estimates.std() < shares.std()
     for r in results[:200]:
         assert r.log_paths == pytest.approx(np.log(count(AMBIGUOUS, tuple(r.tokens.tolist()))))
-    uncorrected = [paths.corrected(found, messages, seed, 0, 0) for seed in range(6_000)]
+    uncorrected = [paths.corrected(found, posterior, seed, 0, 0) for seed in range(6_000)]
     assert all(r.path_weighted and r.kept == 0 for r in uncorrected)
     assert_frequencies(np.stack([r.tokens for r in uncorrected]), by_paths)
 
 
 def test_when_no_try_is_kept_the_draw_says_that_it_is_by_paths() -> None:
     found, _ = case(AMBIGUOUS, 2)
-    messages = chain.messages(found)
-    results = [paths.corrected(found, messages, seed, 0, 1) for seed in range(400)]
+    posterior = chain.posterior(found)
+    results = [paths.corrected(found, posterior, seed, 0, 1) for seed in range(400)]
     assert {r.path_weighted for r in results} == {True, False}
     assert all(r.path_weighted == (r.kept == 0) for r in results)
     one_path, _ = case(UNAMBIGUOUS, 2)
-    messages = chain.messages(one_path)
-    assert not any(paths.corrected(one_path, messages, seed, 0, 1).path_weighted for seed in range(400))
+    posterior = chain.posterior(one_path)
+    assert not any(paths.corrected(one_path, posterior, seed, 0, 1).path_weighted for seed in range(400))
 
 
 @pytest.mark.parametrize("committed", [False, True])
@@ -193,10 +193,10 @@ def test_the_first_of_many_draws_is_the_single_draw_and_the_others_are_independe
     canvas = np.full(5, 5, np.int32)
     canvas[2] = 1 if committed else 5
     found = potential(logits, canvas, 5, automaton)
-    messages = chain.messages(found)
-    drawn = draws.draw(found, messages, 7, 2, 30_000)
+    posterior = chain.posterior(found)
+    drawn = draws.draw(found, posterior, 7, 2, 30_000)
     tokens = draws.tokens(found, drawn)
-    path = chain.draw(found, messages, 7, 2)
+    path = chain.draw(found, posterior, 7, 2)
     np.testing.assert_array_equal(drawn.paths[0], path)
     np.testing.assert_array_equal(tokens[0], chain.draw_tokens(found, path, 7, 2))
     truth = oracle.enumerate_all(logits.copy(), canvas, 5, automaton)

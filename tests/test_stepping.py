@@ -176,10 +176,11 @@ def test_a_baseline_asks_for_no_posterior_that_it_does_not_use():
     answer = Answer(Fake(VOCABULARY, 3).logits(canvas, canvas, 0), canvas, VOCABULARY, AUTOMATON)
     stepping.advance(Step(answer, dataclasses.replace(CONFIG, sampler="independent"), 0, 6, 2))
     (found,) = answer.found.values()
-    assert "messages" not in vars(found)
-    stepping.advance(Step(answer, dataclasses.replace(CONFIG, sampler="chain"), 0, 6, 2))
-    assert "messages" in vars(found)
-    assert "marginals" not in vars(found)
+    assert "posterior" not in vars(found)
+    for temperature in (0.0, 1.0):
+        stepping.advance(Step(answer, dataclasses.replace(CONFIG, sampler="chain", temperature=temperature), 0, 6, 2))
+        (*_, found) = answer.found.values()
+        assert ("posterior" in vars(found)) == (temperature > 0)
 
 
 def test_a_step_from_which_nothing_accepted_is_left_is_refused_with_its_number():

@@ -39,7 +39,7 @@ def half_run(automaton: token_automaton.TokenAutomaton, vocabulary: Vocabulary, 
     logits = rng.normal(0.0, 3.0, (length, vocabulary.size))
     canvas = np.full(length, vocabulary.mask_id, np.int32)
     first = potential(logits, canvas, vocabulary.mask_id, automaton)
-    drawn = chain.draw_tokens(first, chain.draw(first, chain.messages(first), 0, 0), 0, 0)
+    drawn = chain.draw_tokens(first, chain.draw(first, chain.posterior(first), 0, 0), 0, 0)
     kept = rng.permutation(length)[: int(length * share)]
     canvas[kept] = drawn[kept]
     return potential(logits, canvas, vocabulary.mask_id, automaton)
@@ -74,10 +74,10 @@ def products(found: Potential) -> int:
 def test_matrices_of_live_states_draw_what_the_sparse_tree_draws() -> None:
     widths = set()
     for found in cases():
-        messages = chain.messages(found)
+        posterior = chain.posterior(found)
         top = min(found.automaton.states, 4)
         drawn = tree.draw(found, 5, 0, top)
-        assert_same(drawn, midpoint.draw(found, messages, 5, 0, top))
+        assert_same(drawn, midpoint.draw(found, posterior, 5, 0, top))
         np.testing.assert_array_equal(tree.draw(found, 6, 0, top, drawn.path).path, drawn.path)
         widths.add(tree.width(found) < np.unique(found.live[1]).size)
     assert widths == {True, False}  # narrower than all live states together, in some
@@ -86,13 +86,13 @@ def test_matrices_of_live_states_draw_what_the_sparse_tree_draws() -> None:
 @pytest.mark.parametrize("committed", [0.0, 0.2, 0.7])
 def test_composed_moves_draw_what_the_sparse_tree_draws(committed: float) -> None:
     for found in cases(committed):
-        messages, across = chain.messages(found), composed(found)
+        posterior, across = chain.posterior(found), composed(found)
         top = min(found.automaton.states, 4)
         for seed in range(5):
             drawn = moves.draw(found, across, seed, 0, top)
-            assert_same(drawn, midpoint.draw(found, messages, seed, 0, top))
-        other = midpoint.draw(found, messages, 9, 0, top).path
-        assert_same(moves.draw(found, across, 6, 0, top, other), midpoint.draw(found, messages, 6, 0, top, other))
+            assert_same(drawn, midpoint.draw(found, posterior, seed, 0, top))
+        other = midpoint.draw(found, posterior, 9, 0, top).path
+        assert_same(moves.draw(found, across, 6, 0, top, other), midpoint.draw(found, posterior, 6, 0, top, other))
 
 
 @pytest.mark.parametrize("length", [147, 160])
@@ -101,10 +101,10 @@ def test_all_three_trees_of_a_function_call_are_one_as_it_fills_up(length: int) 
     sizes = []
     for share in (0.0, 0.25, 0.5, 0.9):
         found = half_run(automaton, BYTES, length, share)
-        messages, across = chain.messages(found), composed(found)
+        posterior, across = chain.posterior(found), composed(found)
         for seed in range(3):
             drawn = moves.draw(found, across, seed, 0, 8)
-            assert_same(drawn, midpoint.draw(found, messages, seed, 0, 8))
+            assert_same(drawn, midpoint.draw(found, posterior, seed, 0, 8))
             if share:
                 assert_same(drawn, tree.draw(found, seed, 0, 8))
         sizes.append(across.place.size)
@@ -151,7 +151,7 @@ def test_a_committed_run_of_a_nondeterministic_automaton_keeps_every_path() -> N
     logits = np.zeros((8, LETTERS.size))
     logits[:, LETTERS.mask_id] = -np.inf
     found = potential(logits, canvas, LETTERS.mask_id, AMBIGUOUS)
-    across, messages, (live_ptr, live) = composed(found), chain.messages(found), found.live
+    across, posterior, (live_ptr, live) = composed(found), chain.posterior(found), found.live
     several = 0
     for begin in (2, 4):
         for n in range(live_ptr[begin], live_ptr[begin + 1]):
@@ -166,7 +166,7 @@ def test_a_committed_run_of_a_nondeterministic_automaton_keeps_every_path() -> N
     assert several
     for seed in range(20):
         drawn = moves.draw(found, across, seed, 0, 4)
-        assert_same(drawn, midpoint.draw(found, messages, seed, 0, 4))
+        assert_same(drawn, midpoint.draw(found, posterior, seed, 0, 4))
         assert_same(drawn, tree.draw(found, seed, 0, 4))
 
 
@@ -189,14 +189,14 @@ def test_the_tree_is_composed_where_that_is_little_else_dense_on_a_gpu_or_sparse
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = next(case for case in cases() if tree.width(case) > 1)
-    messages = chain.messages(found)
-    expected = midpoint.draw(found, messages, 0, 0, 1)
+    posterior = chain.posterior(found)
+    expected = midpoint.draw(found, posterior, 0, 0, 1)
     used = []
     monkeypatch.setattr(tree, "draw", lambda *arguments: used.append(("dense", arguments[5])) or expected)
     monkeypatch.setattr(tree.midpoint, "draw", lambda *_: used.append("sparse") or expected)
 
     def draw() -> None:
-        assert_same(tree.draw_where_it_pays(found, messages, 0, 0, 1), expected)
+        assert_same(tree.draw_where_it_pays(found, posterior, 0, 0, 1), expected)
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     draw()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.inference import sweeps
+from engine.inference import masses, sweeps
 from engine.inference.wide import BASE_LOG, to_log
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Beliefs:
         exponent = np.rint(finite / BASE_LOG)
         mass = np.where(possible, np.exp(finite - exponent * BASE_LOG), 0.0)
         exponent = np.where(possible, exponent, -(2**30)).astype(np.int32)
-        found = sweeps.label_masses(mass, exponent, edges.label_ptr, edges.label_class)
+        found = masses.label_masses(mass, exponent, edges.label_ptr, edges.label_class)
         return found[0], found[1]
 
     @cached_property

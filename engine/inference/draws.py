@@ -13,7 +13,7 @@ from engine.inference.chain import require_path
 from engine.inference.wide import to_log
 
 if TYPE_CHECKING:
-    from engine.inference.chain import Messages
+    from engine.inference.chain import Posterior
     from engine.inference.potential import Potential
 
 
@@ -32,12 +32,12 @@ class Draws:
     rest: np.ndarray
 
 
-def draw(potential: Potential, messages: Messages, seed: int, step: int, draws: int) -> Draws:
+def draw(potential: Potential, posterior: Posterior, seed: int, step: int, draws: int) -> Draws:
     """Draw states from left to right, then classes given the states; draw 0 is that of `chain.draw`.
 
     Args:
         potential: the factors.
-        messages: of the same potential.
+        posterior: of the same potential.
         seed: of the noise.
         step: of the noise.
         draws: how many.
@@ -45,12 +45,12 @@ def draw(potential: Potential, messages: Messages, seed: int, step: int, draws: 
     Raises:
         EmptyLanguageError: no completion is accepted.
     """
-    require_path(messages.live)
+    require_path(posterior.live)
     edges, length = potential.automaton.edges, potential.length
     graph = edges.out
     log_labels = to_log(*potential.labels)
     u = _noise(seed, step, noise.STATE, draws, length)
-    paths = batch.draw_paths(graph, messages.live_ptr, messages.live, messages.log_backward, log_labels, u)
+    paths = batch.draw_paths(graph, posterior.live_ptr, posterior.live, posterior.log_backward, log_labels, u)
     u = _noise(seed, step, noise.TOKEN, draws, length)
     classes, rest = batch.draw_classes(graph, edges.label_ptr, edges.label_class, paths, potential.log_class_mass, u)
     return Draws(paths, classes, rest)

@@ -18,7 +18,7 @@ from engine.inference import chain, draws, independent, lookahead, midpoint
 from engine.inference.potential import potential
 
 if TYPE_CHECKING:
-    from engine.inference.chain import Marginals, Messages
+    from engine.inference.chain import Posterior
     from engine.inference.potential import Potential
     from engine.trace import Header, StepRecord
 
@@ -93,46 +93,43 @@ def of_step(header: Header, record: StepRecord, sampler: str = "chain", count: i
     logits[record.canvas == mask_id] = record.log_mean_field
     filters = (None, None) if record.filter_lifted else (config.top_p, config.top_k)
     found = potential(logits, record.canvas, mask_id, header.automaton, config.temperature or 1.0, *filters)
-    messages = chain.messages(found)
-    if not messages.possible:
+    posterior = chain.posterior(found)
+    if not posterior.possible:
         raise ConfigError("Nothing is accepted at this step any more.", "Measure an earlier step.")
-    marginals = chain.marginals(found, messages)
-    return measured(found, marginals, sample(sampler, found, messages, marginals, count, seed), sampler)
+    return measured(found, posterior, sample(sampler, found, posterior, count, seed), sampler)
 
 
-def sample(
-    sampler: str, potential: Potential, messages: Messages, marginals: Marginals, count: int, seed: int
-) -> np.ndarray:
+def sample(sampler: str, potential: Potential, posterior: Posterior, count: int, seed: int) -> np.ndarray:
     """Return int32 `[draws length]`: independent draws of whole sequences by one of `SAMPLERS`."""
     if sampler == "chain":
-        return draws.tokens(potential, draws.draw(potential, messages, seed, 0, count))
+        return draws.tokens(potential, draws.draw(potential, posterior, seed, 0, count))
     if sampler == "lookahead":
         return np.stack([lookahead.draw(potential, seed, n, noisy=True)[0] for n in range(count)])
     if sampler in ("independent", "local"):
-        return np.stack([_one_by_one(potential, marginals, sampler == "local", seed, n) for n in range(count)])
+        return np.stack([_one_by_one(potential, posterior, sampler == "local", seed, n) for n in range(count)])
     if sampler == "midpoint":
-        paths = [midpoint.draw(potential, messages, seed, n, 1).path for n in range(count)]
+        paths = [midpoint.draw(potential, posterior, seed, n, 1).path for n in range(count)]
     else:
         # torch takes seconds to import; only the tree needs it here.
         from engine.inference import tree
 
-        paths = [tree.draw_where_it_pays(potential, messages, seed, n, 1).path for n in range(count)]
+        paths = [tree.draw_where_it_pays(potential, posterior, seed, n, 1).path for n in range(count)]
     return np.stack([chain.draw_tokens(potential, path, seed, n) for n, path in enumerate(paths)])
 
 
-def measured(potential: Potential, marginals: Marginals, drawn: np.ndarray, sampler: str) -> Exactness:
+def measured(potential: Potential, posterior: Posterior, drawn: np.ndarray, sampler: str) -> Exactness:
     """Compare draws with the exact marginals.
 
     Args:
         potential: the factors.
-        marginals: of the same potential.
+        posterior: of the same potential.
         drawn: int32 `[draws length]`, independent draws of whole sequences.
         sampler: its name.
     """
     from scipy.stats import binom
 
     automaton, rows = potential.automaton, potential.masked
-    ids, _, log_q = chain.top_tokens(potential, marginals, TOKENS)
+    ids, _, log_q = chain.top_tokens(potential, posterior, TOKENS)
     ids, q = ids[rows, 1], np.exp(log_q[rows, 1].astype(np.float64))
     seen = (drawn[:, rows, None] == ids[None]).mean(axis=0)
     ids = np.concatenate([ids, np.full((rows.size, 1), -1)], axis=1)
@@ -158,7 +155,7 @@ def measured(potential: Potential, marginals: Marginals, drawn: np.ndarray, samp
     )
 
 
-def _one_by_one(potential: Potential, marginals: Marginals, local: bool, seed: int, step: int) -> np.ndarray:
+def _one_by_one(potential: Potential, posterior: Posterior, local: bool, seed: int, step: int) -> np.ndarray:
     """Draw every masked position by itself, from `p`, or for `local` from `p` where a completion exists."""
-    allowed = marginals.log_lift > -np.inf if local else None
+    allowed = chain.log_lift(potential, posterior) > -np.inf if local else None
     return independent.draw(potential, allowed, True, seed, step)[0]

@@ -113,17 +113,16 @@ def find(live, begin, stop, state):
 
 
 @njit(cache=True)
-def draw_classes(ptr, target, label, label_ptr, label_class, path, m, k, noise):
-    """Draw the class of each position given the states at its two ends.
+def draw_classes(ptr, target, label, label_ptr, label_class, path, masked, m, k, noise):
+    """Draw the class of each masked position given the states at its two ends.
 
     Returns:
-        `(classes, rest)`: int32 `[length]`, and float64 `[length]`: what is left of the noise, uniform given the class,
+        `(classes, rest)`: int32 `[rows]`, and float64 `[rows]`: what is left of the noise, uniform given the class,
         with which the token is drawn.
     """
-    length = path.size - 1
-    classes = np.empty(length, np.int32)
-    rest = np.empty(length)
-    for i in range(length):
+    classes, rest = np.empty(masked.size, np.int32), np.empty(masked.size)
+    for row in range(masked.size):
+        i = masked[row]
         label_id = -1
         for e in range(ptr[path[i]], ptr[path[i] + 1]):
             if target[e] == path[i + 1]:
@@ -132,15 +131,15 @@ def draw_classes(ptr, target, label, label_ptr, label_class, path, m, k, noise):
         x, y = 0.0, NEVER
         for p in range(begin, stop):
             c = label_class[p]
-            if m[i, c] > 0.0:
-                x, y = add(x, y, m[i, c], k[i, c])
+            if m[row, c] > 0.0:
+                x, y = add(x, y, m[row, c], k[row, c])
         u = noise[i]
         for p in range(begin, stop):
             c = label_class[p]
-            share = ratio(m[i, c], k[i, c], x, y)
-            if m[i, c] > 0.0:
-                classes[i] = c
-                rest[i] = min(u / share, 1.0) if share > 0.0 else 0.0
+            share = ratio(m[row, c], k[row, c], x, y)
+            if m[row, c] > 0.0:
+                classes[row] = c
+                rest[row] = min(u / share, 1.0) if share > 0.0 else 0.0
                 if u < share:
                     break
             u -= share

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from engine.inference.vector_math import FAST, LEAST, exp, larger, largest_of, log
-from engine.inference.wide import BASE_LOG, BIG, DOWN, NEVER
+from engine.inference.wide import BASE_LOG, BIG, DOWN, NEVER, add
 
 IMPOSSIBLE = -1e6
 """A tempered logit so far below its row's largest means `-inf`: models write -1e9, or the least float32, for it."""
@@ -21,8 +21,8 @@ _PLAIN = -80.0
 
 
 @njit(cache=True, error_model="numpy")
-def class_masses(logits, canvas, mask_id, scales, token_class, blocks):
-    """Sum a mean field over the tokens of each class, at each of some temperatures.
+def class_masses(logits, canvas, mask_id, scales, token_class, blocks, labels):
+    """Sum a mean field over the tokens of each class, at each of some temperatures, and these over those of each label.
 
     Args:
         logits: `[length vocab]`.
@@ -31,14 +31,15 @@ def class_masses(logits, canvas, mask_id, scales, token_class, blocks):
         scales: `[temperatures]` of the type of `logits`, one over each temperature.
         token_class: int32 `[vocab]`.
         blocks: `TokenBlocks`.
+        labels: `(label_ptr, label_class)`.
 
     Returns:
-        `(unsound, masked, of_classes, of_positions, of_blocks)`: how many rows give no mean field, since a logit is NaN
-        or infinite or all are impossible, and int64 `[rows]`, the masked positions, ascending.
+        `(unsound, masked, of_classes, of_labels, of_positions, of_blocks)`: how many rows give no mean field, since a
+        logit is NaN or infinite or all are impossible, and int64 `[rows]`, the masked positions, ascending.
 
-        `of_classes` is `(m, k, log_mass, mean_log, best)`, each `[temperatures length classes]`: masses as numbers,
-        their logarithm, the mean of `log p` over each class under `p` (0 where it has no mass), and the largest
-        tempered logit of each class relative to its row's largest.
+        `of_classes` is `(m, k, log_mass, mean_log)`, each `[temperatures rows classes]`: masses as numbers, their
+        logarithm, and the mean of `log p` over each class under `p` (0 where it has no mass). `of_labels` are masses as
+        numbers, `[temperatures length labels]`.
 
         `of_positions` is `(entropy, log_total, largest)`: the entropy of the mean field `[temperatures length]`, the
         log of the sum of `exp(scale · (logits − largest))`, `[temperatures rows]`, and the largest logit, `[rows]`, not
@@ -50,43 +51,54 @@ def class_masses(logits, canvas, mask_id, scales, token_class, blocks):
     tokens, block_ptr, block_class, class_blocks = blocks
     masked = np.flatnonzero(canvas == mask_id)
     temperatures, classes, rows = scales.size, class_blocks.size - 1, masked.size
-    shape = (temperatures, canvas.size, classes)
-    m, k = _apart(shape, 0.0), _apart(shape, np.int32(NEVER))
-    log_mass, mean_log, best = _apart(shape, -np.inf), _apart(shape, 0.0), _apart(shape, -np.inf)
-    entropy, log_total = np.zeros(shape[:2]), np.zeros((temperatures, rows))
-    largest = np.full(rows, np.nan)
-    zero = logits.dtype.type(0.0)
-    block_weight, block_peak = (
-        _apart((temperatures, rows, block_class.size), zero),
-        _apart((rows, block_class.size), zero),
+    kind = logits.dtype
+    shape = (temperatures, rows, classes)
+    m, k, log_mass, mean_log = (
+        _apart(shape, np.float64),
+        _apart(shape, np.int32),
+        _apart(shape, np.float64),
+        _apart(shape, np.float64),
     )
-    values, distance, weight = _apart((tokens.size,), zero), _apart((tokens.size,), zero), _apart((tokens.size,), zero)
-    total, peak = _apart((classes,), 0.0), _apart((classes,), zero)
+    shape = (temperatures, canvas.size, labels[0].size - 1)
+    label_m, label_k = _apart(shape, np.float64), _apart(shape, np.int32)
+    entropy, log_total, largest = (
+        np.zeros((temperatures, canvas.size)),
+        np.zeros((temperatures, rows)),
+        np.full(rows, np.nan),
+    )
+    shape = (temperatures, rows, block_class.size)
+    block_weight, block_peak = _apart(shape, kind), _apart(shape[1:], kind)
+    values, distance, weight = _apart((tokens.size,), kind), _apart((tokens.size,), kind), _apart((tokens.size,), kind)
+    total, peak, level = _apart((classes,), np.float64), _apart((classes,), kind), _apart((classes,), np.float64)
+    several = np.flatnonzero(np.diff(labels[0]) > 1)
     row, unsound = 0, 0
     for i in range(canvas.size):
-        if canvas[i] == mask_id:
-            if _sound(logits[i]):
-                _gather(logits[i], tokens, values)
-                _peaks(class_blocks, block_ptr, values, block_peak[row], peak)
-                largest[row] = largest_of(peak)
-                for n in range(temperatures):
-                    _distances(class_blocks, block_ptr, scales[n], values, peak, distance)
-                    _exponentials(distance, weight)
-                    _sums(class_blocks, block_ptr, distance, weight, block_weight[n, row], total, mean_log[n, i])
-                    out = m[n, i], k[n, i], log_mass[n, i], mean_log[n, i], best[n, i]
-                    log_total[n, row], entropy[n, i] = _finish_row(scales[n], largest[row], peak, total, out)
-            unsound += not np.isfinite(largest[row])
-            row += 1
-        elif canvas[i] < token_class.size:
-            c = token_class[canvas[i]]
-            m[:, i, c], k[:, i, c], log_mass[:, i, c], best[:, i, c] = 1.0, 0, 0.0, 0.0
-    of_classes, of_positions = (m, k, log_mass, mean_log, best), (entropy, log_total, largest)
-    return unsound, masked, of_classes, of_positions, (block_weight, block_peak)
+        if canvas[i] != mask_id:
+            for n in range(temperatures):
+                point_mass(canvas[i], token_class, labels, label_m[n, i], label_k[n, i])
+            continue
+        if _sound(logits[i]):
+            _gather(logits[i], tokens, values)
+            _peaks(class_blocks, block_ptr, values, block_peak[row], peak)
+            largest[row] = largest_of(peak)
+        if np.isfinite(largest[row]):
+            for n in range(temperatures):
+                _distances(class_blocks, block_ptr, scales[n], values, peak, distance)
+                _exponentials(distance, weight)
+                _sums(class_blocks, block_ptr, distance, weight, block_weight[n, row], total, mean_log[n, row])
+                out = m[n, row], k[n, row], log_mass[n, row], mean_log[n, row]
+                log_total[n, row], entropy[n, i], plain = _finish_row(scales[n], largest[row], peak, total, level, out)
+                _label_row(m[n, row], k[n, row], labels, several, plain, label_m[n, i], label_k[n, i])
+        else:
+            unsound += 1
+        row += 1
+    of_classes, of_positions = (m, k, log_mass, mean_log), (entropy, log_total, largest)
+    return unsound, masked, of_classes, (label_m, label_k), of_positions, (block_weight, block_peak)
 
 
 @njit(cache=True)
-def _apart(shape, value):
-    """Return an array full of a value, and away from all others.
+def _apart(shape, dtype):
+    """Return an array without values yet, away from all others.
 
     Compiled loops over vectors are left for plain ones, which round otherwise, where two arrays begin within some
     hundred bytes of each other; that would leave the last bits to the allocator.
@@ -94,7 +106,51 @@ def _apart(shape, value):
     size = 1
     for n in shape:
         size *= n
-    return np.full(size + _APART, value)[:size].reshape(shape)
+    return np.empty(size + _APART, dtype)[:size].reshape(shape)
+
+
+@njit(cache=True)
+def point_mass(token, token_class, labels, out, exponent):
+    """Fill in the masses of labels where all mass is on one token; an id behind the vocabulary has no class."""
+    label_ptr, label_class = labels
+    c = token_class[token] if token < token_class.size else -1
+    out[:], exponent[:] = 0.0, NEVER
+    for p in range(label_class.size):
+        if label_class[p] == c:
+            b = np.searchsorted(label_ptr, p, side="right") - 1
+            out[b], exponent[b] = 1.0, 0
+
+
+@njit(cache=True)
+def label_masses(m, k, label_ptr, label_class):
+    """Sum class masses `[length classes]` over the classes of each label: `[length labels]`."""
+    labels, several = (label_ptr, label_class), np.flatnonzero(np.diff(label_ptr) > 1)
+    out = np.empty((m.shape[0], label_ptr.size - 1))
+    exponent = np.empty(out.shape, np.int32)
+    for i in range(m.shape[0]):
+        plain = True
+        for c in range(m.shape[1]):
+            plain &= (k[i, c] == 0) | (m[i, c] == 0.0)
+        _label_row(m[i], k[i], labels, several, plain, out[i], exponent[i])
+    return out, exponent
+
+
+@njit(cache=True)
+def _label_row(m, k, labels, several, plain, out, exponent):
+    """Fill in the masses of labels, of which most have one class; `plain` is whether no class has an exponent."""
+    label_ptr, label_class = labels
+    for b in range(out.size):
+        only = np.uint32(label_class[label_ptr[b]])
+        out[b], exponent[b] = m[only], k[only]
+    for a in several:
+        x, y = 0.0, NEVER
+        for p in range(label_ptr[a], label_ptr[a + 1]):
+            c = label_class[p]
+            if plain:
+                x += m[c]
+            elif m[c] > 0.0:
+                x, y = add(x, y, m[c], k[c])
+        out[a], exponent[a] = x, (0 if x > 0.0 else NEVER) if plain else y
 
 
 @njit(cache=True, fastmath={"reassoc"})
@@ -187,20 +243,20 @@ def _least_possible(best):
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _finish_row(scale, highest, peak, total, out):
+def _finish_row(scale, highest, peak, total, best, out):
     """Fill in what `of_classes` has of a row, in place of the sum of weight times its logarithm in `mean_log`.
 
     The loops have no branches, so that they run over vectors; a class without mass has any finite numbers until the
-    last line that it meets.
+    last line that it meets. `best` is room for the largest score of each class.
+
+    Returns:
+        `log_total` and the entropy, and whether no mass has an exponent.
     """
-    m, k, log_mass, mean_log, best = out
-    if highest == -np.inf:
-        return 0.0, 0.0
+    m, k, log_mass, mean_log = out
     sum_of_all = 0.0
     for c in range(total.size):
         x = (np.float64(peak[c]) - highest) * np.float64(scale)
-        possible = x >= IMPOSSIBLE
-        best[c] = x if possible else -np.inf
+        best[c] = x if x >= IMPOSSIBLE else -np.inf
         # What is below e^-700 doesn't show in the sum.
         m[c] = total[c] * exp(max(x, -700.0))
         sum_of_all += m[c]
@@ -218,7 +274,7 @@ def _finish_row(scale, highest, peak, total, out):
         k[c] = 0 if possible else NEVER
     if not plain:
         _wide_masses(total, best, log_total, m, k)
-    return log_total, entropy
+    return log_total, entropy, plain
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -233,3 +289,36 @@ def _wide_masses(total, best, log_total, m, k):
         x = x * DOWN if x >= BIG else x
         m[c] = x if possible else 0.0
         k[c] = np.int32(exponent) if possible else NEVER
+
+
+@njit(cache=True)
+def class_best(scale, largest, peak, class_blocks):
+    """Return the log of the largest probability in each class relative to its row's largest: `[rows classes]`.
+
+    Args:
+        scale: one over the temperature.
+        largest, peak: as `class_masses` returns them.
+        class_blocks: of `TokenBlocks`.
+    """
+    out = np.full((largest.size, class_blocks.size - 1), -np.inf)
+    for row in range(largest.size):
+        for c in range(out.shape[1]):
+            if class_blocks[c] < class_blocks[c + 1]:
+                most = largest_of(peak[row, class_blocks[c] : class_blocks[c + 1]])
+                x = (np.float64(most) - largest[row]) * np.float64(scale)
+                out[row, c] = x if x >= IMPOSSIBLE else -np.inf
+    return out
+
+
+@njit(cache=True)
+def everywhere(rows, masked, canvas, token_class, out):
+    """Fill in `[length classes]`: `rows` at masked positions, elsewhere 0 for the class of the token, else `-inf`."""
+    row = 0
+    for i in range(canvas.size):
+        if row < masked.size and masked[row] == i:
+            out[i] = rows[row]
+            row += 1
+        else:
+            out[i] = -np.inf
+            if canvas[i] < token_class.size:
+                out[i, token_class[canvas[i]]] = 0.0

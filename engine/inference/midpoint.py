@@ -12,7 +12,7 @@ from engine.inference import spans
 from engine.inference.chain import require_path
 
 if TYPE_CHECKING:
-    from engine.inference.chain import Messages
+    from engine.inference.chain import Posterior
     from engine.inference.potential import Potential
 
 
@@ -40,7 +40,7 @@ class Midpoints:
 
 def draw(
     potential: Potential,
-    messages: Messages,
+    posterior: Posterior,
     seed: int,
     step: int,
     top: int,
@@ -50,7 +50,7 @@ def draw(
 
     Args:
         potential: the factors.
-        messages: of the same potential.
+        posterior: of the same potential.
         seed: of the noise.
         step: of the noise.
         top: states of each conditional distribution that are kept.
@@ -59,7 +59,7 @@ def draw(
     Raises:
         EmptyLanguageError: no completion is accepted.
     """
-    require_path(messages.live)
+    require_path(posterior.live)
     edges, length = potential.automaton.edges, potential.length
     if forced is None:
         forced = np.full(length + 1, -1, np.int32)
@@ -67,10 +67,10 @@ def draw(
         *spans.draw_midpoints(
             edges.out,
             edges.into,
-            messages.live_ptr,
-            messages.live,
-            messages.forward,
-            messages.forward_exponent,
+            posterior.live_ptr,
+            posterior.live,
+            posterior.forward,
+            posterior.forward_exponent,
             *potential.labels,
             noise.uniforms(seed, step, noise.STATE, 0, length + 1),
             forced,

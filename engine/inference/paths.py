@@ -15,7 +15,7 @@ from engine import noise
 from engine.inference import batch, draws
 
 if TYPE_CHECKING:
-    from engine.inference.chain import Messages
+    from engine.inference.chain import Posterior
     from engine.inference.potential import Potential
     from engine.token_automaton import TokenAutomaton
 
@@ -46,17 +46,17 @@ class Corrected:
     path_weighted: bool
 
 
-def corrected(potential: Potential, messages: Messages, seed: int, step: int, tries: int) -> Corrected:
+def corrected(potential: Potential, posterior: Posterior, seed: int, step: int, tries: int) -> Corrected:
     """Draw `tries` sequences by paths, keep each with probability `1 / paths`, and return the first that is kept.
 
     Args:
         potential: the factors.
-        messages: of the same potential, with at least one accepted completion.
+        posterior: of the same potential, with at least one accepted completion.
         seed: of the noise.
         step: of the noise.
         tries: how many; 0 draws once by paths and corrects nothing.
     """
-    drawn = draws.draw(potential, messages, seed, step, max(tries, 1))
+    drawn = draws.draw(potential, posterior, seed, step, max(tries, 1))
     log_counts = log_paths(potential.automaton, drawn.classes)
     inverse = np.exp(-log_counts)
     keeps = np.log(noise.uniforms(seed, step, noise.PATHS, 0, max(tries, 1))) < -log_counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import numpy as np
 from engine.errors import ModelError
 from engine.inference import masses, sweeps
 from engine.inference.filtering import keep_top
-from engine.inference.wide import NEVER
+from engine.inference.wide import BASE_LOG
 
 if TYPE_CHECKING:
     from engine.token_automaton import TokenAutomaton
@@ -28,10 +29,10 @@ class Potential:
         scale: of the type of `logits`; `scale · (logits − largest) − log_total` is the log mean field.
         largest: float64 `[rows]`, the largest logit.
         log_total: float64 `[rows]`.
-        mass, exponent: numbers `[length classes]` (see `wide`), `Σ p_i(v)` over each class.
-        log_class_mass: float64 `[length classes]`, their logarithm; `-inf` where a class has no mass.
-        mean_log: float64 `[length classes]`, mean of `log p_i` over a class under `p_i`.
-        best: float64 `[length classes]`, log of the largest probability in each class, relative to the largest of all.
+        mass, exponent: numbers `[rows classes]` (see `wide`), `Σ p_i(v)` over each class.
+        log_mass: float64 `[rows classes]`, their logarithm; `-inf` where a class has no mass.
+        mean_log: float64 `[rows classes]`, mean of `log p_i` over a class under `p_i`.
+        labels: numbers `[length labels]`, the mass of each edge label; weights of edges are gathered from them.
         entropy: float64 `[length]`, of the mean field, nats.
         block_peak, block_weight: `[rows blocks]`, what `masses.class_masses` notes of the blocks of tokens.
         automaton: whose classes are meant.
@@ -45,9 +46,9 @@ class Potential:
     log_total: np.ndarray
     mass: np.ndarray
     exponent: np.ndarray
-    log_class_mass: np.ndarray
+    log_mass: np.ndarray
     mean_log: np.ndarray
-    best: np.ndarray
+    labels: tuple[np.ndarray, np.ndarray]
     entropy: np.ndarray
     block_peak: np.ndarray
     block_weight: np.ndarray
@@ -57,12 +58,6 @@ class Potential:
     def length(self) -> int:
         """Number of positions."""
         return int(self.canvas.size)
-
-    @cached_property
-    def labels(self) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers `[length labels]`: the mass of each edge label; weights of edges are gathered from them."""
-        edges = self.automaton.edges
-        return sweeps.label_masses(self.mass, self.exponent, edges.label_ptr, edges.label_class)
 
     @cached_property
     def completions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -75,17 +70,44 @@ class Potential:
         """`(live_ptr, live)`: the states that an accepted completion passes at each boundary."""
         return self.completions[:2]
 
+    @property
+    def possible(self) -> bool:
+        """Whether any completion is accepted."""
+        return self.live[1].size > 0
+
+    @property
+    def log_partition(self) -> float:
+        """Log probability, in nats, that an independent draw is accepted; `-inf` if none can be."""
+        _, _, m, k = self.completions
+        return math.log(m[0]) + int(k[0]) * BASE_LOG if m.size else -math.inf
+
     def committed(self, where: np.ndarray, tokens: np.ndarray) -> Potential:
         """Return the factors with point masses on `tokens` `[length]` at the positions `where`, bool `[length]`.
 
-        Only what messages need is changed, the masses of classes.
+        Only what messages need is changed, the masses of labels.
         """
-        mass, exponent = self.mass.copy(), self.exponent.copy()
-        mass[where], exponent[where] = 0.0, NEVER
-        known = np.flatnonzero(where & (tokens < self.automaton.token_class.size))
-        mass[known, self.automaton.token_class[tokens[known]]] = 1.0
-        exponent[known, self.automaton.token_class[tokens[known]]] = 0
-        return replace(self, canvas=np.where(where, tokens, self.canvas), mass=mass, exponent=exponent)
+        edges, (mass, exponent) = self.automaton.edges, (numbers.copy() for numbers in self.labels)
+        for i in np.flatnonzero(where):
+            of_edges = self.automaton.token_class, (edges.label_ptr, edges.label_class)
+            masses.point_mass(tokens[i], *of_edges, mass[i], exponent[i])
+        return replace(self, canvas=np.where(where, tokens, self.canvas), labels=(mass, exponent))
+
+    def everywhere(self, rows: np.ndarray, dtype: type[np.floating] = np.float64) -> np.ndarray:
+        """Return `[length classes]`: `rows` `[rows classes]` at masked positions, else the log of a point mass."""
+        out = np.empty((self.length, rows.shape[1]), dtype)
+        masses.everywhere(rows, self.masked, self.canvas, self.automaton.token_class, out)
+        return out
+
+    @property
+    def log_class_mass(self) -> np.ndarray:
+        """float64 `[length classes]`: the logarithm of the mass of each class; `-inf` where it has none."""
+        return self.everywhere(self.log_mass)
+
+    @property
+    def best(self) -> np.ndarray:
+        """float64 `[length classes]`: log of the largest probability in each class relative to that of all."""
+        blocks = self.automaton.edges.blocks
+        return self.everywhere(masses.class_best(self.scale, self.largest, self.block_peak, blocks.class_blocks))
 
     def all_log_mean_field(self) -> np.ndarray:
         """Return float32 `[rows vocab]`: the whole log mean field of the masked positions."""
@@ -140,8 +162,12 @@ def potentials(
             "Use the model that the run was made for.",
         )
     scales = np.array([1.0 / temperature for temperature in temperatures], logits.dtype)
-    unsound, masked, of_classes, (entropy, log_total, largest), (weight, peak) = masses.class_masses(
-        logits, canvas, mask_id, scales, automaton.token_class, automaton.edges.blocks
+    edges = automaton.edges
+    unsound, masked, of_classes, (label_mass, label_exponent), (entropy, log_total, largest), (weight, peak) = (
+        masses.class_masses(
+            *(logits, canvas, mask_id, scales, automaton.token_class),
+            *(edges.blocks, (edges.label_ptr, edges.label_class)),
+        )
     )
     if unsound:
         bad = int(masked[np.flatnonzero(~np.isfinite(largest))[0]])
@@ -149,11 +175,11 @@ def potentials(
             f"The model's logits at position {bad} have no finite maximum.",
             "Check the model's weights and numeric type; a mean field gives some token a probability in every row.",
         )
-    mass, exponent, log_mass, mean_log, best = of_classes
+    mass, exponent, log_mass, mean_log = of_classes
     return [
         Potential(
             *(canvas, masked, logits, scale, largest, log_total[n]),
-            *(mass[n], exponent[n], log_mass[n], mean_log[n], best[n], entropy[n]),
+            *(mass[n], exponent[n], log_mass[n], mean_log[n], (label_mass[n], label_exponent[n]), entropy[n]),
             *(peak, weight[n], automaton),
         )
         for n, scale in enumerate(scales)

@@ -24,33 +24,6 @@ _SAFE = 4
 _POWERS = 2.0 ** (-128.0 * np.arange(-_SAFE - 1, _SAFE + 2))
 
 
-@njit(cache=True)
-def label_masses(m, k, label_ptr, label_class):
-    """Sum class masses `[length classes]` over the classes of each label: `[length labels]`."""
-    length, classes = m.shape
-    labels = label_ptr.size - 1
-    out = np.empty((length, labels))
-    exponent = np.empty((length, labels), np.int32)
-    several = np.flatnonzero(np.diff(label_ptr) > 1)
-    for i in range(length):
-        plain = True
-        for c in range(classes):
-            plain &= (k[i, c] == 0) | (m[i, c] == 0.0)
-        for b in range(labels):  # most labels have one class
-            only = np.uint32(label_class[label_ptr[b]])
-            out[i, b], exponent[i, b] = m[i, only], k[i, only]
-        for a in several:
-            x, y = 0.0, NEVER
-            for p in range(label_ptr[a], label_ptr[a + 1]):
-                c = label_class[p]
-                if plain:
-                    x += m[i, c]
-                elif m[i, c] > 0.0:
-                    x, y = add(x, y, m[i, c], k[i, c])
-            out[i, a], exponent[i, a] = x, (0 if x > 0.0 else NEVER) if plain else y
-    return out, exponent
-
-
 def completions(edges, edges_into, start, accepting, mass, exponent):
     """Find the states that some accepted completion passes at each boundary, and the mass of all completions from each.
 
@@ -237,48 +210,145 @@ def forward(edges, live_ptr, live, mass, exponent):
     """
     m, k = np.empty(live.size), np.empty(live.size, np.int32)
     if live.size:
-        m[0], k[0] = 1.0, 0
         _forward(edges, live_ptr, live, mass, exponent, m, k)
     return m, k
 
 
 @njit(cache=True)
 def _forward(edges, live_ptr, live, mass, exponent, m, k):
-    """Fill the message from its beginning.
-
-    Every state adds to what its edges lead to, since how many lead to one varies more, which no processor foresees.
-    """
-    ptr, target, label = edges
-    dense, dense_k = np.zeros(ptr.size - 1), np.full(ptr.size - 1, NEVER, np.int32)
-    weight = np.empty(mass.shape[1])
+    """Fill the message from its beginning."""
+    states = edges[0].size - 1
+    dense, dense_k, weight = np.zeros(states), np.full(states, NEVER, np.int32), np.empty(mass.shape[1])
+    m[0], k[0] = 1.0, 0
     for i in range(mass.shape[0]):
         begin, stop, end = live_ptr[i], live_ptr[i + 1], live_ptr[i + 2]
         most, span = _span(k, begin, stop)
         plain, level = _weights(mass, exponent, i, most, span, weight)
         if plain:
-            for n in range(begin, stop):
-                q = np.uint32(live[n])
-                x = m[n] * _scale(most - k[n], span)
-                for e in range(ptr[q], ptr[q + _ONE]):
-                    dense[target[e]] += x * weight[label[e]]
-            for n in range(stop, end):
-                x = dense[np.uint32(live[n])]
-                if SMALL <= x < BIG:
-                    m[n], k[n] = x, level
-                else:
-                    m[n], k[n] = normal(x, level)
+            _send(edges, live, begin, stop, m, k, most, span, weight, dense)
         else:
             _carry_on(edges, live[begin:stop], m[begin:stop], k[begin:stop], mass[i], exponent[i], dense, dense_k)
+        _take(live, stop, end, plain, level, dense, dense_k, m, k)
+        _clear(edges, live, begin, stop, dense)
+
+
+@njit(cache=True)
+def posterior(edges, labels, live_ptr, live, b, bk, masked, mass, exponent, log_mass, mean_log, log_partition, m, k):
+    """Run forward messages, and where they meet the backward ones sum the lift of each class that has mass.
+
+    `lift_i(c) = Σ f_i(q) b_{i+1}(move(q, c)) / Z`, first summed per label and then spread to the label's classes. Both
+    go over the same edges, of which a large automaton has more than a cache holds.
+
+    Args:
+        edges: `(ptr, target, label)`.
+        labels: `(label_ptr, label_class)`.
+        live_ptr, live, b, bk: live states and backward messages.
+        masked: int64 `[rows]`, the positions whose lifts are computed; a committed token's is 1.
+        mass, exponent: of the labels, numbers `[length labels]`.
+        log_mass: of the classes, `[rows classes]`.
+        mean_log: mean of `log p` over each class, `[rows classes]`.
+        log_partition: finite.
+        m, k: room for the forward messages, aligned with `live`.
+
+    Returns:
+        `(log_lift, entropy, kl, forbidden)` as in `Posterior`.
+    """
+    states, length, width = edges[0].size - 1, mass.shape[0], mass.shape[1]
+    lift, entropy, kl, forbidden = np.zeros(log_mass.shape), np.zeros(length), np.zeros(length), np.zeros(length)
+    ahead, ahead_k, weight = np.zeros(states), np.full(states, NEVER, np.int32), np.empty(width)
+    behind, behind_k = np.zeros(states), np.full(states, NEVER, np.int32)
+    flow, flow_k = np.empty(width), np.empty(width, np.int32)
+    row = 0
+    m[0], k[0] = 1.0, 0
+    for i in range(length):
+        begin, stop, end = live_ptr[i], live_ptr[i + 1], live_ptr[i + 2]
+        most, span = _span(k, begin, stop)
+        plain, level = _weights(mass, exponent, i, most, span, weight)
+        if row < masked.size and masked[row] == i:
+            most_b, span_b = _span(bk, stop, end)
+            plain &= span + span_b <= _SAFE + 1
+            flow[:] = 0.0
+            if plain:
+                shift = (most + most_b - 0.5 * (span + span_b)) * BASE_LOG - log_partition
+                for n in range(stop, end):
+                    behind[np.uint32(live[n])] = b[n] * _scale(most_b - bk[n], span_b)
+                _send_through(edges, live, begin, stop, m, k, most, span, weight, ahead, behind, flow)
+                _spread(labels, flow, lift[row])
+            else:
+                shift = np.nan
+                for n in range(stop, end):
+                    behind[live[n]], behind_k[live[n]] = b[n], bk[n]
+                here = slice(begin, stop)
+                _wide_flow(edges, live[here], m[here], k[here], behind, behind_k, flow, flow_k)
+                _wide_lift(labels, flow, flow_k, log_partition, lift[row])
+                _carry_on(edges, live[here], m[here], k[here], mass[i], exponent[i], ahead, ahead_k)
             for n in range(stop, end):
-                m[n], k[n] = dense[live[n]], dense_k[live[n]]
-            dense_k[:] = NEVER
-        if 8 * (stop - begin) > dense.size:
-            dense[:] = 0.0
+                behind[np.uint32(live[n])] = 0.0
+            entropy[i], kl[i], forbidden[i] = _of_lift(lift[row], shift, log_mass[row], mean_log[row])
+            row += 1
         else:
-            for n in range(begin, stop):
-                q = np.uint32(live[n])
-                for e in range(ptr[q], ptr[q + _ONE]):
-                    dense[target[e]] = 0.0
+            if plain:
+                _send(edges, live, begin, stop, m, k, most, span, weight, ahead)
+            else:
+                here = slice(begin, stop)
+                _carry_on(edges, live[here], m[here], k[here], mass[i], exponent[i], ahead, ahead_k)
+        _take(live, stop, end, plain, level, ahead, ahead_k, m, k)
+        _clear(edges, live, begin, stop, ahead)
+    return lift, entropy, kl, forbidden
+
+
+@njit(cache=True)
+def _send(edges, live, begin, stop, m, k, most, span, weight, dense):
+    """Add what every state of a boundary sends along its edges to what they lead to.
+
+    How many edges lead to a state varies more than how many leave one, which no processor foresees.
+    """
+    ptr, target, label = edges
+    for n in range(begin, stop):
+        q = np.uint32(live[n])
+        x = m[n] * _scale(most - k[n], span)
+        for e in range(ptr[q], ptr[q + _ONE]):
+            dense[target[e]] += x * weight[label[e]]
+
+
+@njit(cache=True)
+def _send_through(edges, live, begin, stop, m, k, most, span, weight, dense, behind, flow):
+    """Do the same, and sum what meets the message `behind` through each label."""
+    ptr, target, label = edges
+    for n in range(begin, stop):
+        q = np.uint32(live[n])
+        x = m[n] * _scale(most - k[n], span)
+        for e in range(ptr[q], ptr[q + _ONE]):
+            dense[target[e]] += x * weight[label[e]]
+            flow[label[e]] += x * behind[target[e]]
+
+
+@njit(cache=True)
+def _take(live, begin, stop, plain, level, dense, dense_k, m, k):
+    """Fill in the message of a boundary from what was sent to its states."""
+    for n in range(begin, stop):
+        q = np.uint32(live[n])
+        if not plain:
+            m[n], k[n] = dense[q], dense_k[q]
+        elif SMALL <= dense[q] < BIG:
+            m[n], k[n] = dense[q], level
+        else:
+            m[n], k[n] = normal(dense[q], level)
+    if not plain:
+        dense_k[:] = NEVER
+
+
+@njit(cache=True)
+def _clear(edges, live, begin, stop, dense):
+    """Set to 0 all that the states of a boundary have sent to."""
+    ptr, target, _ = edges
+    if 8 * (stop - begin) > dense.size:
+        dense[:] = 0.0
+    else:
+        for n in range(begin, stop):
+            q = np.uint32(live[n])
+            for e in range(ptr[q], ptr[q + _ONE]):
+                dense[target[e]] = 0.0
 
 
 @njit(cache=True)
@@ -346,66 +416,13 @@ def _span_of_row(mass, exponent, i):
 
 
 @njit(cache=True)
-def lifts(edges, labels, live_ptr, live, f, fk, b, bk, masked, mass, log_mass, mean_log, log_partition):
-    """Return the lift of each class that has mass, and what follows from it.
-
-    `lift_i(c) = Σ f_i(q) b_{i+1}(move(q, c)) / Z`, first summed per label and then spread to the label's classes.
-
-    Args:
-        edges: `(ptr, target, label)`.
-        labels: `(label_ptr, label_class)`.
-        live_ptr, live, f, fk, b, bk: live states and both messages.
-        masked: int64, the positions whose lifts are computed; a committed token's is 1.
-        mass: of the labels, `[length labels]`.
-        log_mass: of the classes, `[length classes]`.
-        mean_log: mean of `log p` over each class, `[length classes]`.
-        log_partition: finite.
-
-    Returns:
-        `(log_lift, entropy, kl, forbidden)` as in `Marginals`.
-    """
-    ptr, target, label = edges
+def _spread(labels, flow, lift):
+    """Add what flows through each label to its classes."""
     label_ptr, label_class = labels
-    length, states = mass.shape[0], ptr.size - 1
-    lift = np.zeros(log_mass.shape)
-    entropy, kl, forbidden = np.zeros(length), np.zeros(length), np.zeros(length)
-    dense, dense_k = np.zeros(states), np.full(states, NEVER, np.int32)
-    flow, flow_k = np.empty(mass.shape[1]), np.empty(mass.shape[1], np.int32)
-    row = 0
-    for i in range(length):
-        if row == masked.size or masked[row] != i:
-            for c in range(lift.shape[1]):
-                lift[i, c] = 0.0 if log_mass[i, c] > -np.inf else -np.inf
-            continue
-        row += 1
-        begin, middle, stop = live_ptr[i], live_ptr[i + 1], live_ptr[i + 2]
-        most_f, span_f = _span(fk, begin, middle)
-        most_b, span_b = _span(bk, middle, stop)
-        flow[:] = 0.0
-        if span_f + span_b <= _SAFE + 1:
-            shift = (most_f + most_b - 0.5 * (span_f + span_b)) * BASE_LOG - log_partition
-            for n in range(middle, stop):
-                dense[np.uint32(live[n])] = b[n] * _scale(most_b - bk[n], span_b)
-            for n in range(begin, middle):
-                q = np.uint32(live[n])
-                x = f[n] * _scale(most_f - fk[n], span_f)
-                for e in range(ptr[q], ptr[q + _ONE]):
-                    flow[label[e]] += x * dense[target[e]]
-            for c in range(flow.size):
-                if flow[c] > 0.0:
-                    for p in range(label_ptr[c], label_ptr[c + 1]):
-                        lift[i, label_class[p]] += flow[c]
-        else:
-            shift = np.nan
-            for n in range(middle, stop):
-                dense[live[n]], dense_k[live[n]] = b[n], bk[n]
-            over = slice(begin, middle)
-            _wide_flow(edges, live[over], f[over], fk[over], dense, dense_k, flow, flow_k)
-            _wide_lift(labels, flow, flow_k, log_partition, lift[i])
-        for n in range(middle, stop):
-            dense[np.uint32(live[n])] = 0.0
-        entropy[i], kl[i], forbidden[i] = _of_lift(lift[i], shift, log_mass[i], mean_log[i])
-    return lift, entropy, kl, forbidden
+    for c in range(flow.size):
+        if flow[c] > 0.0:
+            for p in range(label_ptr[c], label_ptr[c + 1]):
+                lift[label_class[p]] += flow[c]
 
 
 @njit(cache=True)
@@ -457,4 +474,5 @@ def _of_lift(lift, shift, log_mass, mean_log):
         kl += q * vote
         entropy -= q * (mean_log[c] + vote) if allowed else 0.0
         lift[c] = vote if allowed else -np.inf
-    return entropy, kl, forbidden
+    # Neither is negative; rounding may leave a last digit on the wrong side of zero.
+    return max(entropy, 0.0), max(kl, 0.0), forbidden

@@ -18,7 +18,7 @@ _MARGIN = 1e-4
 
 
 @njit(cache=True)
-def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift, token_class, blocks, top):
+def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift, possible, token_class, blocks, top):
     """Return the `top` most probable tokens of each position under the mean field and under the posterior.
 
     The scores of the best tokens of all blocks set a bar, and a block below it is passed over whole.
@@ -26,28 +26,28 @@ def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift
     Args:
         logits, canvas, masked, scale, token_class, blocks: as in `class_masses`.
         largest, log_total, peak: as it returns them.
-        log_lift: `[length classes]`.
+        log_lift: `[rows classes]`.
+        possible: whether anything is accepted.
         top: how many.
 
     Returns:
         `(ids, log_mean_field, log_posterior)`, each `[length 2 top]`, descending; ids -1 where there are fewer. A
         committed position has its own token.
     """
-    ids = np.full((log_lift.shape[0], 2, top), -1, np.int32)
-    log_p = np.full((log_lift.shape[0], 2, top), -np.inf, np.float32)
-    log_q = np.full((log_lift.shape[0], 2, top), -np.inf, np.float32)
+    ids = np.full((canvas.size, 2, top), -1, np.int32)
+    log_p = np.full((canvas.size, 2, top), -np.inf, np.float32)
+    log_q = np.full((canvas.size, 2, top), -np.inf, np.float32)
     # The loop over vectors that counts scores leaves no rest.
     score = np.full(-(-peak.shape[1] // 64) * 64, -np.inf, np.float32)
     none, kept = np.zeros(log_lift.shape[1]), np.empty(top)
-    nothing = _nothing(log_lift)
     row = 0
     for i in range(canvas.size):
         if row == masked.size or masked[row] != i:
             ids[i, :, 0] = canvas[i]
             log_p[i, :, 0] = 0.0
-            log_q[i, :, 0] = -np.inf if nothing else 0.0
+            log_q[i, :, 0] = 0.0 if possible else -np.inf
             continue
-        for law, lift in enumerate((none, log_lift[i])):
+        for law, lift in enumerate((none, log_lift[row])):
             _scores(peak[row], scale, largest[row], lift, blocks[2], score)
             _list_tokens(logits[i], scale, largest[row], blocks, lift, score, ids[i, law], kept)
         for n in range(2 * top):
@@ -55,7 +55,7 @@ def top_tokens(logits, canvas, masked, scale, largest, log_total, peak, log_lift
             if v >= 0:
                 x = (np.float64(logits[i, v]) - largest[row]) * scale - log_total[row]
                 log_p[i, n // top, n % top] = x
-                log_q[i, n // top, n % top] = x + log_lift[i, token_class[v]]
+                log_q[i, n // top, n % top] = x + log_lift[row, token_class[v]]
         row += 1
     return ids, log_p, log_q
 
@@ -65,16 +65,6 @@ def _scores(peak, scale, largest, lift, block_class, out):
     """Fill in the score of the best token of each block, its log probability but for a constant."""
     for b in range(peak.size):
         out[b] = (np.float64(peak[b]) - largest) * np.float64(scale) + lift[block_class[b]]
-
-
-@njit(cache=True)
-def _nothing(log_lift):
-    """Whether all lifts are `-inf`."""
-    for i in range(log_lift.shape[0]):
-        for c in range(log_lift.shape[1]):
-            if log_lift[i, c] > -np.inf:
-                return False
-    return True
 
 
 @njit(cache=True, fastmath={"contract"})
@@ -140,18 +130,15 @@ def probabilities(logits, masked, scale, largest, log_total, log_lift, token_cla
     It is that of the mean field, or of the posterior where there is `log_lift`; it may be None. The other arguments are
     those of `top_tokens`; an id behind the vocabulary is dead.
     """
-    out, row = np.empty(token_ids.size), 0
-    for i in range(token_ids.size):
-        v, log_p = token_ids[i], 0.0
-        if row < masked.size and masked[row] == i:
-            log_p = -np.inf
-            if v < logits.shape[1]:
-                log_p = (np.float64(logits[i, v]) - largest[row]) * np.float64(scale) - log_total[row]
-            row += 1
-        if log_lift is not None:
-            log_p += log_lift[i, token_class[v] if v < token_class.size else 0]
+    out = np.ones(token_ids.size)
+    for row in range(masked.size):
+        v, log_p = token_ids[masked[row]], -np.inf
+        if v < logits.shape[1]:
+            log_p = (np.float64(logits[masked[row], v]) - largest[row]) * np.float64(scale) - log_total[row]
+            if log_lift is not None:
+                log_p += log_lift[row, token_class[v]]
         # A probability; float32 logits may leave a last digit above 1.
-        out[i] = math.exp(min(log_p, 0.0))
+        out[masked[row]] = math.exp(min(log_p, 0.0))
     return out
 
 
@@ -164,8 +151,8 @@ def draw_tokens(logits, canvas, masked, scale, peak, weight, classes, rest, bloc
     Args:
         logits, canvas, masked, scale, blocks: as in `class_masses`.
         peak, weight: of the blocks, as it returns them.
-        classes: int32 `[length]`.
-        rest: float64 `[length]`.
+        classes: int32 `[rows]`.
+        rest: float64 `[rows]`.
 
     Returns:
         int32 `[length]`.
@@ -174,9 +161,9 @@ def draw_tokens(logits, canvas, masked, scale, peak, weight, classes, rest, bloc
     out = canvas.copy()
     for row in range(masked.size):
         i = masked[row]
-        first, last = class_blocks[classes[i]], class_blocks[classes[i] + 1]
+        first, last = class_blocks[classes[row]], class_blocks[classes[row] + 1]
         most = largest_of(peak[row, first:last])
-        b, goal = _draw_block(weight[row, first:last], peak[row, first:last], scale, most, rest[i])
+        b, goal = _draw_block(weight[row, first:last], peak[row, first:last], scale, most, rest[row])
         members = tokens[block_ptr[first + b] : block_ptr[first + b + 1]]
         out[i] = _draw_member(logits[i], members, scale, most, goal)
     return out

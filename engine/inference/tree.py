@@ -18,7 +18,7 @@ from engine.inference.midpoint import Midpoints
 from engine.inference.wide import to_log
 
 if TYPE_CHECKING:
-    from engine.inference.chain import Messages
+    from engine.inference.chain import Posterior
     from engine.inference.potential import Potential
 
 WIDEST = 224
@@ -26,7 +26,7 @@ WIDEST = 224
 
 
 def draw_where_it_pays(
-    potential: Potential, messages: Messages, seed: int, step: int, top: int, forced: np.ndarray | None = None
+    potential: Potential, posterior: Posterior, seed: int, step: int, top: int, forced: np.ndarray | None = None
 ) -> Midpoints:
     """Draw the tree in the way that pays; all have one law, and the same noise gives the same draw.
 
@@ -37,7 +37,7 @@ def draw_where_it_pays(
         return moves.draw(potential, composed, seed, step, top, forced)
     if torch.cuda.is_available() and width(potential) <= WIDEST:
         return draw(potential, seed, step, top, forced, "cuda")
-    return midpoint.draw(potential, messages, seed, step, top, forced)
+    return midpoint.draw(potential, posterior, seed, step, top, forced)
 
 
 def width(potential: Potential) -> int:
