@@ -89,6 +89,11 @@ def fork(trace: Trace, step: int, edits: Sequence[Edit] = (), *, reuse: bool = F
         header = dataclasses.replace(header, config=dataclasses.replace(header.config, pins=_placed(header, canvas)))
     _check(trace, step, header, canvas)
     begin = decode.Start(step, canvas, _schedule(trace, step, header, canvas), _masked(header, canvas, urgent))
+    _require(
+        all(begin.urgent.values()) or step + 1 < header.config.steps,
+        f"Step {step} is the last, and what it holds back would stay masked.",
+        "Hold it at an earlier step.",
+    )
     if reuse:
         _check_reuse(trace, step, header.config, canvas)
     return _counted(Fork(header, trace, begin, reuse, 0))
@@ -279,13 +284,16 @@ def _schedule(trace: Trace, step: int, header: Header, canvas: np.ndarray) -> tu
     """Return the plan of the steps from `step` on.
 
     The plan is the one made when the set of masked positions last changed other than by a step, or the rule by which
-    steps commit did: at the start, or at a fork that pinned, un-committed or set the rule.
+    steps commit did: at the start, at a fork that pinned, un-committed or set the rule, or behind one that held back.
     """
     planned_at, planned_for = 0, initial_canvas(trace.header) if not trace.steps else trace.steps[0].canvas
     for branch in _in_effect(header):
         if branch.step <= step and any(_replans(edit) for edit in branch.edits):
             planned_at = branch.step
             planned_for = canvas if branch.step == step else canvas_before(trace, branch.step)
+        urgent = _masked(header, canvas_before(trace, branch.step), _urgent(header, branch.step))
+        if branch.step < step and not all(urgent.values()):
+            planned_at, planned_for = branch.step + 1, canvas_before(trace, branch.step + 1)
     plan = decode.schedule(header.config, planned_for, header.vocabulary.mask_id, planned_at)
     return plan[step - planned_at :]
 

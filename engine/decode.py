@@ -103,8 +103,13 @@ def denoise(
         model_ms = 1e3 * (time.perf_counter() - started)
         answer = Answer(_without_banned(logits, config, vocabulary), canvas, vocabulary, automaton)
         record = _record(Step(answer, config, step, stop, count, urgent), keep, model_ms)
-        canvas, urgent = record.canvas_after, {}
+        canvas, held = record.canvas_after, not all(urgent.values())
         yield record
+        if held:  # which leaves other positions to the steps behind it than were planned for
+            after = Start(step + 1, canvas, schedule(config, canvas, vocabulary.mask_id, step + 1))
+            yield from denoise(denoiser, automaton, config, after)
+            return
+        urgent = {}
 
 
 def block_stop(config: Config, planned: int, canvas: np.ndarray, mask_id: int) -> int:

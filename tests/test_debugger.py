@@ -378,6 +378,36 @@ def test_every_position_is_committed_where_lladas_schedule_takes_over_from_dream
     assert_same(Trace(made.header, tuple(debugger.steps(debugger.resume(stopped), MODEL))), made)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"steps": 3},
+        {"block_length": 4, "steps": 4},
+        {"block_length": 2, "steps": 4},
+        {"remasking": "entropy", "steps": 6},
+        {"remasking": "origin", "steps": 4},
+        {"block_length": 2, "steps": 16, "threshold": 0.6},
+    ],
+)
+def test_what_is_held_is_committed_by_a_later_step_and_at_the_last_step_refused(changes: dict) -> None:
+    parent = record(**changes)
+    last = parent.header.config.steps - 1
+    for step in range(min(last, len(parent.steps))):
+        chosen = [Edit("hold", int(i)) for i in np.flatnonzero(parent.steps[step].committed)]
+        held = child(parent, step, *chosen)
+        assert not (held.steps[step].committed & parent.steps[step].committed).any()
+        assert (held.canvas != LETTERS.mask_id).all(), (step, chosen)
+        for count in range(step, len(held.steps)):
+            made = debugger.resume(Trace(held.header, held.steps[:count]))
+            assert_same(Trace(made.header, tuple(debugger.steps(made, MODEL))), held)
+            assert count == step or not differences(child(held, count).steps[-1], held.steps[-1])
+    if len(parent.steps) > last:
+        position = int(np.flatnonzero(parent.steps[last].canvas == LETTERS.mask_id)[0])
+        with pytest.raises(ForkError, match=f"Step {last} is the last.*Hold it at an earlier step"):
+            debugger.fork(parent, last, [Edit("hold", position)])
+
+
 @pytest.mark.parametrize("changes", [{"threshold": 0.6}, {"remasking": "origin", "steps": 4}])
 def test_a_rule_that_looks_at_each_position_alone_takes_no_other_for_one_that_is_held(changes: dict) -> None:
     cases = 0
