@@ -109,7 +109,7 @@ def facts(denoiser: Denoiser) -> str:
     return f"{known['name']}: {', '.join(parts)}"
 
 
-_LIMITS = {"context": "context limit", "length": "canvas of", "revision": "revision"}
+_LIMITS = {"context": "context limit", "revision": "revision", "length": "canvas of"}
 _chosen: dict[str, Options] = {}
 _loaded: dict[str, Denoiser] = {}
 _loading = threading.Lock()

@@ -75,17 +75,25 @@ def prepare(
 
 
 def check_model(denoiser: Denoiser, header: Header) -> None:
-    """Refuse a model whose tokens are not those of a recorded run.
+    """Refuse a model that is not the one of a recorded run: of other tokens, weights or numeric type.
 
     Raises:
-        ModelError: they are others.
+        ModelError: it is another.
     """
+    remedy = "Load the model as it was when the run was recorded, or run again."
     if denoiser.vocabulary != header.vocabulary:
         raise ModelError(
             f"The model {header.config.model} has other tokens than when this run was recorded: "
             f"{denoiser.vocabulary.size:,}, and the run knows {header.vocabulary.size:,}.",
-            "Load the model that the run was recorded with, or run again.",
+            remedy,
         )
+    for name in ("revision", "parameters", "dtype"):  # an older run may not have recorded all
+        was, now = header.model.get(name), denoiser.facts.get(name)
+        if None not in (was, now) and was != now:
+            raise ModelError(
+                f"The model {header.config.model} has the {name} {now}, and had {was} when this run was recorded.",
+                remedy,
+            )
 
 
 def _check_context(denoiser: Denoiser, prompt_length: int, length: int) -> None:

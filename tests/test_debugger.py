@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from itertools import combinations, product
 
 import numpy as np
@@ -12,6 +13,7 @@ from engine import debugger, decode, stepping, token_automaton, trace_file
 from engine.constraints import read
 from engine.errors import ConfigError, ForkError, InputError, ModelError, PinError, TraceError
 from engine.inference import support
+from engine.models import table
 from engine.trace import Branch, Config, Edit, Header, StepRecord, Trace
 from tests import oracle
 from tests.fake import Fake, characters
@@ -213,6 +215,25 @@ def test_a_model_with_other_tokens_than_the_run_is_refused() -> None:
     for other in (characters("0"), characters("10.")):
         with pytest.raises(ModelError, match="other tokens"):
             child(parent, 2, model=Fake(other))
+
+
+@pytest.mark.parametrize("fact", ["revision", "parameters", "dtype"])
+def test_a_model_of_other_weights_than_the_runs_is_refused_and_a_fact_that_was_not_recorded_is_not(fact: str) -> None:
+    model, other, unknown = Fake(LETTERS), Fake(LETTERS), Fake(LETTERS)
+    model.facts, other.facts = model.facts | {fact: "1", "device": "cpu"}, model.facts | {fact: "2"}
+    parent = record(model)
+    with pytest.raises(ModelError, match=f"has the {fact} 2, and had 1 when this run was recorded"):
+        child(parent, 2, model=other)
+    stopped = debugger.resume(Trace(parent.header, parent.steps[:2]))
+    with pytest.raises(ModelError, match=fact):
+        list(debugger.steps(stopped, other))
+    assert_same(child(parent, 2, model=unknown), parent)
+
+
+def test_a_typed_in_mean_field_that_was_edited_since_is_another_model() -> None:
+    one, same, other = (table.parse(json.dumps({"tokens": ["a", "b"], "mean_field": [[1, n]]}), "t") for n in (1, 1, 2))
+    assert one.facts == same.facts
+    assert one.facts["revision"] != other.facts["revision"]
 
 
 def test_without_a_recorded_mean_field_reuse_is_refused() -> None:

@@ -373,7 +373,8 @@ def test_a_model_in_the_cache_loads_while_the_hub_is_offline(llada, monkeypatch)
         return str(llada)
 
     monkeypatch.setattr(loading, "snapshot_download", cached)
-    assert models.load("someone/tiny-llada").facts["name"] == "someone/tiny-llada"
+    found = models.load("someone/tiny-llada").facts
+    assert (found["name"], found["revision"]) == ("someone/tiny-llada", llada.name)
     assert asked["name"] == "someone/tiny-llada"
     assert not any(pattern.endswith((".py", ".bin", ".pt")) for pattern in asked["allow_patterns"])
 

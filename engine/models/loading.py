@@ -47,7 +47,10 @@ def load(name: str, options: Options, progress: Callable[[int, int], None] | Non
     architecture = _architecture(folder, content, tokenizer, options)
     model = _read_weights(folder, architecture, options, progress)
     check_rotary(model, (getattr(architecture.config, "rope_parameters", None) or {}).get("rope_theta"))
-    return Pretrained(name, architecture, model, tokenizer, options.raw_prompt)
+    found = Pretrained(name, architecture, model, tokenizer, options.raw_prompt)
+    if not Path(name).is_dir():
+        found.facts["revision"] = folder.name  # the hub's cache has a folder for each
+    return found
 
 
 def vocabulary(name: str, options: Options) -> Vocabulary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -46,6 +47,7 @@ class Table:
             "name": name,
             "kind": "typed-in mean field",
             "length": int(mean_field.shape[1]),
+            "revision": hashlib.sha256(mean_field.tobytes()).hexdigest()[:12],
             "rows_normalised": normalised,
         }
 
