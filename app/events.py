@@ -6,8 +6,6 @@ are, what to say. It fetches the runs themselves from `app.endpoints`.
 
 from __future__ import annotations
 
-import json
-import math
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -22,7 +20,7 @@ from engine.errors import InputError, TraceError
 from engine.trace import Config
 
 if TYPE_CHECKING:
-    from engine.trace import Header, Trace
+    from engine.trace import Trace
 
 UPLOAD_BYTES = 64 << 20
 CELLS = 1 << 20
@@ -103,10 +101,6 @@ def _open(path: Path) -> Trace:
         )
     opened = trace_file.load(path)
     config = opened.header.config
-    if not _sound(opened.header):
-        raise TraceError(
-            "The configuration in this trace holds values of the wrong type.", "Open a trace that Denoiscope wrote."
-        )
     if config.length * config.steps > CELLS:
         raise TraceError(
             f"This trace has {config.length} positions and {config.steps} steps; the page shows up to {CELLS:,} cells.",
@@ -115,34 +109,6 @@ def _open(path: Path) -> Trace:
     if not opened.steps:
         raise TraceError("This trace has a header and no finished step.", "Open one whose run got further.")
     return opened
-
-
-def _sound(header: Header) -> bool:
-    """Whether what a file says in words has the types that the page writes out; its tables were checked when read."""
-    config = header.config
-    source = config.source if isinstance(config.source, tuple) else (config.source or "",)
-    texts = (
-        config.prompt,
-        config.model,
-        config.remasking,
-        config.confidence,
-        config.sampler,
-        config.kind or "",
-        *source,
-        *(part for option in config.reading for part in option if isinstance(part, str)),
-    )
-    numbers: tuple[object, ...] = (
-        *(config.length, config.steps, config.block_length, config.temperature, config.seed),
-        *(value for _, value in config.reading if not isinstance(value, str)),
-    )
-    if not all(isinstance(text, str) for text in texts) or not isinstance(header.model, dict):
-        return False
-    try:
-        # JSON can spell half of a surrogate pair, which no answer to the browser may hold.
-        json.dumps([*texts, header.model], ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
 
 
 @cache

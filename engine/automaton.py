@@ -98,16 +98,8 @@ class ByteAutomaton:
     @cached_property
     def move(self) -> np.ndarray:
         """int32 `[states byte_classes]` of a deterministic automaton: where each class leads, -1 where dead."""
-        return self._table(self.target)
-
-    @cached_property
-    def edge_origins(self) -> np.ndarray:
-        """int32 `[states byte_classes]` of a deterministic automaton: the origin of each move, -1 where dead."""
-        return self._table(self.origin)
-
-    def _table(self, values: np.ndarray) -> np.ndarray:
         table = np.full((self.states, self.byte_classes), -1, np.int32)
-        table[self.source, self.symbol] = values
+        table[self.source, self.symbol] = self.target
         return table
 
     @cached_property

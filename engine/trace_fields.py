@@ -5,8 +5,9 @@ The page opens files from strangers, and compiled loops index without looking: w
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,6 +99,17 @@ def check_config(values: Mapping[str, Any]) -> None:
     for field in fields(Config):
         if field.name in values and not _fits(values[field.name], str(field.type)):
             raise TypeError(f"its {field.name} is not of the type {field.type}")
+    if not all(_fits(value, "str | int | bool") for _, value in values.get("reading", ())):
+        raise TypeError("its reading has a value of another type")
+    _check_words(values)
+
+
+def _check_words(words: Any) -> None:
+    """Refuse half of a surrogate pair, which JSON can spell and no text can hold that is sent to a browser."""
+    try:
+        json.dumps(words, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise TypeError("its words are not Unicode text") from error
 
 
 def _fits(value: Any, wanted: str) -> bool:
@@ -158,6 +170,7 @@ def check_header(header: Header) -> None:
         raise ValueError("its tables contradict each other")
     if not isinstance(header.model, dict):
         raise TypeError("it says nothing of the model")
+    _check_words([header.model, *map(asdict, header.branches)])
 
 
 def _same_axes(config: Config, before: Config, size: int) -> bool:

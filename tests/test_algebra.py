@@ -25,6 +25,7 @@ from engine.pattern import (
     Union,
     difference,
 )
+from tests import origins
 
 ALPHABET = "abé"
 WORDS = ["".join(w) for n in range(5) for w in itertools.product(ALPHABET, repeat=n)]
@@ -104,17 +105,6 @@ def test_a_look_around_in_an_operand_sees_no_further_than_the_operand() -> None:
     assert not machine.accepts(b'"ba"')
 
 
-def written(machine: automaton.ByteAutomaton, data: bytes) -> list[set[tuple[int, int]]]:
-    """The spans that each byte of an accepted text comes from."""
-    state, out = machine.start, []
-    for byte in data:
-        symbol = machine.byte_class[byte]
-        leaves = machine.origin_sets[machine.edge_origins[state, symbol]]
-        out.append({(machine.leaves[n].start, machine.leaves[n].stop) for n in leaves})
-        state = machine.move[state, symbol]
-    return out
-
-
 def test_what_is_written_comes_from_every_part_of_an_intersection() -> None:
     def at(n: int, characters: str) -> Chars:
         return Chars(tuple((ord(c), ord(c)) for c in characters), Origin(n, n + 1))
@@ -123,11 +113,11 @@ def test_what_is_written_comes_from_every_part_of_an_intersection() -> None:
     right = Concat((at(2, "b"), at(3, "cd")))
     both = Intersection((left, right))
     expected = [{(0, 1), (2, 3)}, {(1, 2), (3, 4)}]
-    assert written(automaton.compile(both), b"bc") == expected
+    assert origins.spans(automaton.compile(both), b"bc") == expected
     # The same as part of a longer pattern, where it is a table inside Thompson's automaton.
-    assert written(automaton.compile(Concat((at(4, "x"), both))), b"xbc") == [{(4, 5)}, *expected]
+    assert origins.spans(automaton.compile(Concat((at(4, "x"), both))), b"xbc") == [{(4, 5)}, *expected]
     less = difference(left, Concat((at(2, "a"), at(3, "b"))), Origin(7, 9))
-    assert written(automaton.compile(less), b"bc") == [{(0, 1), (7, 9)}, {(1, 2), (7, 9)}]
+    assert origins.spans(automaton.compile(less), b"bc") == [{(0, 1), (7, 9)}, {(1, 2), (7, 9)}]
 
 
 def test_an_intersection_of_large_parts_is_as_small_as_what_both_match() -> None:
@@ -189,7 +179,7 @@ def test_several_constraints_hold_at_once_and_those_with_but_not_do_not() -> Non
 
 def test_what_several_constraints_write_comes_from_each_of_them() -> None:
     machine = read("all", BOTH).automaton
-    found = [{BOTH[start:stop] for start, stop in spans} for spans in written(machine, b"abc")]
+    found = origins.parts(machine, BOTH, b"abc")
     third = '{"kind": "choices", "source": ["aa", "a\\""], "but_not": true}'
     assert found[0] == {"a", third}
     assert found[1] == {"b", ".", third}

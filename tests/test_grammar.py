@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import LarkError
 
-from engine.automaton import ByteAutomaton
 from engine.constraints import read
 from engine.errors import ConfigError, InputError, NotRegularError, PatternSyntaxError
+from tests import origins
 
 WORDS = ["".join(w) for n in range(6) for w in itertools.product("ab,", repeat=n)]
 
@@ -139,19 +139,9 @@ def test_json_in_larks_own_grammar_is_json() -> None:
     assert constraint.automaton.states < 1_000
 
 
-def spans(machine: ByteAutomaton, source: str, text: str) -> list[set[str]]:
-    state, out = machine.start, []
-    for byte in text.encode():
-        symbol = machine.byte_class[byte]
-        leaves = machine.origin_sets[machine.edge_origins[state, symbol]]
-        out.append({source[machine.leaves[n].start : machine.leaves[n].stop] for n in leaves})
-        state = machine.move[state, symbol]
-    return out
-
-
 def test_what_is_written_comes_from_its_place_in_the_grammar() -> None:
     source = 'start: "ab" X INT\nX: /c[de]/i\n%import common.INT\n'
-    found = spans(read("grammar", source).automaton, source, "abCd7")
+    found = origins.parts(read("grammar", source).automaton, source, b"abCd7")
     assert found == [{"a"}, {"b"}, {"c"}, {"[de]"}, {"%import common.INT"}]
 
 

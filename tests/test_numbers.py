@@ -50,10 +50,10 @@ def test_quotients_that_a_float_holds_are_right_and_smaller_ones_vanish() -> Non
             assert found == pytest.approx(float(quotient), rel=1e-15, abs=1e-300)
 
 
-def test_logarithms_go_there_and_back() -> None:
+def test_logarithms_are_those_of_the_numbers() -> None:
     for x in [-1e5, -177.5, -88.72, -1.0, 0.0, 1e-9, 88.0, 177.4, 1e4]:
-        m, k = wide.from_log(x)
+        k = round(x / wide.BASE_LOG)
+        m = math.exp(x - k * wide.BASE_LOG)
         assert 2.0**-128 <= m < EDGE
         assert wide.to_log(np.asarray([m]), np.asarray([k]))[0] == pytest.approx(x, rel=1e-14, abs=1e-15)
-    assert wide.from_log(-math.inf)[0] == 0.0
     assert np.isneginf(wide.to_log(np.zeros(1), np.full(1, wide.NEVER)))[0]

@@ -18,6 +18,7 @@ from engine import automaton
 from engine.constraints import read
 from engine.constraints.regex import _code_points
 from engine.errors import ConfigError, InputError, NotRegularError, PatternSyntaxError, Place, SizeError
+from tests import origins
 
 HERE = Path(__file__).parent
 SHARED = HERE.parent.parent / "shared" / "data" / "regex" / "regexes.jsonl"
@@ -228,13 +229,7 @@ def test_a_repetition_over_the_budget_is_named() -> None:
 
 def test_every_move_knows_the_leaf_that_it_comes_from() -> None:
     source = r"(?:ab|a[c-d]){1,2}e"
-    machine = read("regex", source).automaton
-    state, seen = machine.start, []
-    for byte in b"ade":
-        symbol = machine.byte_class[byte]
-        origins = machine.origin_sets[machine.edge_origins[state, symbol]]
-        seen.append({source[machine.leaves[n].start : machine.leaves[n].stop] for n in origins})
-        state = machine.move[state, symbol]
+    seen = origins.parts(read("regex", source).automaton, source, b"ade")
     assert seen == [{"a"}, {"[c-d]"}, {"e"}]
 
 

@@ -16,6 +16,7 @@ from engine.automaton import ByteAutomaton
 from engine.constraints import Constraint, read
 from engine.constraints.sql import database
 from engine.errors import PatternSyntaxError
+from tests import origins
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "sql"
 
@@ -121,13 +122,7 @@ def test_a_query_names_only_columns_of_its_own_tables(query: str, accepted: bool
 
 
 def test_names_come_from_their_place_in_the_schema() -> None:
-    machine = school().automaton
-    state, seen = machine.start, []
-    for byte in b"SELECT grade FROM takes":
-        symbol = machine.byte_class[byte]
-        leaves = machine.origin_sets[machine.edge_origins[state, symbol]]
-        seen.append({SCHOOL[machine.leaves[n].start : machine.leaves[n].stop] for n in leaves})
-        state = machine.move[state, symbol]
+    seen = origins.parts(school().automaton, SCHOOL, b"SELECT grade FROM takes")
     assert seen[0] == {""}
     assert all(spans == {"grade"} for spans in seen[7:10])  # behind them "course_code" goes on alike
     assert seen[-1] == {"takes"}

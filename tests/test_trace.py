@@ -161,11 +161,13 @@ def rewritten(change: Callable[[dict[str, Any], dict[str, np.ndarray]], object],
     [
         ("config", None), ("config", {"prompt": 3}), ("model", None), ("model", {"parameters": math.inf}), ("mask_id", -1),
         ("mask_id", 2**40), ("eos_ids", [99]), ("eos_ids", "x"), ("start", 1e9), ("version", 0), ("branches", [3]),
-        ("state_spans", [[["a", "b"]]] * 9),
+        ("state_spans", [[["a", "b"]]] * 9), ("model", {"name": "\ud800"}),
+        ("branches", [{"parent": "p", "step": 0, "edits": [{"kind": "set", "name": "seed", "value": "\ud800"}]}]),
         *((f"config {name}", value) for name, value in (
             ("prompt", None), ("temperature", "1"), ("temperature", math.nan), ("temperature", [1]), ("steps", True), ("steps", 2.5),
             ("length", "6"), ("source", [3]), ("kind", ["regex"]), ("pins", [[1, 99]]), ("pins", [[math.inf, 2]]), ("top_k", 1.5),
-            ("seed", None), ("upstream_bugs", 1), ("reading", [[[1]]]),
+            ("seed", None), ("upstream_bugs", 1), ("reading", [[[1]]]), ("reading", [["depth", [1]]]),
+            ("reading", [["depth", None]]), ("reading", [["depth", "\ud800"]]), ("model", "\ud800"), ("source", ["\ud800"]),
         )),
     ],
 )  # fmt: skip

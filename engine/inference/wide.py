@@ -62,15 +62,6 @@ def normal(m, k):
 
 
 @njit(cache=True, inline="always")
-def from_log(x):
-    """Return `e^x`."""
-    if x == -np.inf:
-        return 0.0, NEVER
-    k = round(x / BASE_LOG)
-    return math.exp(x - k * BASE_LOG), k
-
-
-@njit(cache=True, inline="always")
 def ratio(m, k, n, j):
     """`(m, k) / (n, j)` as a float64, for quotients that are at most about 1; below 1e-300 they may vanish."""
     if m == 0.0:

@@ -278,7 +278,7 @@ def test_an_upload_with_words_of_the_wrong_type_is_refused(runs: Runs, tmp_path:
     header = dataclasses.replace(RUN.header, config=dataclasses.replace(RUN.header.config, **changes))
     trace_file.save(Trace(header, RUN.steps), tmp_path / "x.trace")
     after = events.open_trace(None, "me", str(tmp_path / "x.trace"))
-    assert "type" in after["message"]["problem"]
+    assert "The header of this trace is not complete (TypeError" in after["message"]["problem"]
     assert len(runs) == 0
 
 
