@@ -147,6 +147,48 @@ def _numbered(values):
 
 
 @njit(cache=True)
+def alike(items, ptr):
+    """Number equal lists alike, by first occurrence.
+
+    Args:
+        items: int64; list `n` is `items[ptr[n]:ptr[n + 1]]`.
+        ptr: int64 `[lists + 1]`.
+
+    Returns:
+        int64 `[lists]`, the number of each; and the first list of each number.
+    """
+    lists = ptr.size - 1
+    hashes, table = np.empty(lists, np.uint64), np.full(2 * lists + 1, -1, np.int64)
+    number, first, count = np.empty(lists, np.int64), np.empty(lists, np.int64), 0
+    for n in range(lists):
+        h = np.uint64(ptr[n + 1] - ptr[n])
+        for at in range(ptr[n], ptr[n + 1]):
+            h = _mixed(h ^ np.uint64(items[at]))
+        hashes[n] = h
+        slot = np.int64(h % np.uint64(table.size))
+        while table[slot] >= 0 and not (hashes[table[slot]] == h and _equal(items, ptr, table[slot], n)):
+            slot = (slot + 1) % table.size
+        if table[slot] < 0:
+            table[slot] = first[count] = n
+            number[n] = count
+            count += 1
+        else:
+            number[n] = number[table[slot]]
+    return number, first[:count].copy()
+
+
+@njit(cache=True)
+def _equal(items, ptr, a, b):
+    """Whether two lists are equal."""
+    size, same = ptr[a + 1] - ptr[a], 0
+    if ptr[b + 1] - ptr[b] != size:
+        return False
+    while same < size and items[ptr[a] + same] == items[ptr[b] + same]:
+        same += 1
+    return same == size
+
+
+@njit(cache=True)
 def ordered(values, count):
     """Sort small numbers.
 

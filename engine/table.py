@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.partition import distances, refine
+from engine.partition import alike, distances, refine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -133,12 +133,12 @@ def united(
     new_key = np.append(True, key[1:] != key[:-1])[: key.size]
     kept = np.flatnonzero(new_key | np.append(True, origin[1:] != origin[:-1])[: key.size])
     starts = np.flatnonzero(new_key[kept])
-    out = origin[kept][starts]
+    items, ptr = origin[kept], np.append(starts, kept.size)
+    number, lists = alike(items, ptr)
+    joined = items[ptr[lists]]
     numbers = {leaves: n for n, leaves in enumerate(sets)}
-    all_origins = origin[kept].tolist()
-    stops = np.append(starts[1:], kept.size)
-    for at in np.flatnonzero(stops - starts > 1).tolist():
-        leaves = frozenset().union(*(sets[o] for o in all_origins[starts[at] : stops[at]]))
-        out[at] = numbers.setdefault(leaves, len(numbers))
+    for n in np.flatnonzero(np.diff(ptr)[lists] > 1).tolist():
+        leaves = frozenset().union(*(sets[o] for o in items[ptr[lists[n]] : ptr[lists[n] + 1]].tolist()))
+        joined[n] = numbers.setdefault(leaves, len(numbers))
     first = kept[starts]
-    return key[first], order[first], out, list(numbers)
+    return key[first], order[first], joined[number], list(numbers)
