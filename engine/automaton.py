@@ -90,6 +90,11 @@ class ByteAutomaton:
         return bool(np.diff(self.ptr).max() <= 1)
 
     @cached_property
+    def rows(self) -> np.ndarray:
+        """int64 `[states + 1]`: the moves of state `q` are `rows[q]:rows[q + 1]`."""
+        return np.append(0, np.cumsum(np.bincount(self.source, minlength=self.states)))
+
+    @cached_property
     def ptr(self) -> np.ndarray:
         """int64 `[states · byte_classes + 1]`: the moves of state `q` by class `c` begin at `q · byte_classes + c`."""
         cells = self.source.astype(np.int64) * self.byte_classes + self.symbol
@@ -123,7 +128,7 @@ class ByteAutomaton:
         """Return a shortest accepted byte string, the first in byte order among its length; None if there is none."""
         # Classes are numbered by their first byte, so a state's moves are in byte order.
         first = np.unique(self.byte_class, return_index=True)[1].tolist()
-        ptr = self.ptr[:: self.byte_classes].tolist()
+        ptr = self.rows.tolist()
         symbol, target = self.symbol.tolist(), self.target.tolist()
         came: dict[int, tuple[int, int]] = {self.start: (-1, -1)}
         queue = deque([self.start])

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from engine.partition import ordered
+
 DEAD = 0
 """The relation that moves no state."""
 IDENTITY = 1
@@ -22,13 +24,14 @@ WORK = 3_000_000_000
 
 
 @njit(cache=True)
-def compose(ptr, target, states, parent, symbol, most_pairs, most_work):
+def compose(rows, read, target, classes, parent, symbol, most_pairs, most_work):
     """Give every trie node the id of its relation on states.
 
     Args:
-        ptr: the moves of state `q` by byte class `c` lead to `target[ptr[q · classes + c]:ptr[q · classes + c + 1]]`.
-        target: as `ptr` says, ascending.
-        states: of the byte automaton.
+        rows: int64 `[states + 1]`; the moves of state `q` of the byte automaton are `rows[q]:rows[q + 1]` of these:
+        read: int32, byte classes, ascending in a row.
+        target: int32, ascending for one class.
+        classes: how many there are.
         parent: int32 `[nodes]` of the trie.
         symbol: `[nodes]`, the byte class of the byte that leads to each node.
         most_pairs: that may be stored.
@@ -39,7 +42,8 @@ def compose(ptr, target, states, parent, symbol, most_pairs, most_work):
         `source[ptr[f]:ptr[f + 1]] → target[…]`, sorted by source and target. Relation 0 is `DEAD`, 1 `IDENTITY`. All
         are empty where a budget is passed.
     """
-    classes = (ptr.size - 1) // states
+    states = rows.size - 1
+    by_class, class_rows = ordered(read, classes)
     pairs = np.empty((2, 4096 + 2 * states), np.int32)
     pairs[:, :states] = np.arange(states)
     starts, hashes, table = np.zeros(1025, np.int64), np.zeros(1024, np.uint64), np.full(4096, -1, np.int32)
@@ -55,10 +59,15 @@ def compose(ptr, target, states, parent, symbol, most_pairs, most_work):
         relation[node] = successor[before, symbol[node]]
         if relation[node] >= 0:
             continue
-        span = (starts[before], starts[before + 1])
-        pairs, stop, looked = _follow(ptr, target, classes, symbol[node], pairs, span, starts[known], stamp, stamps)
-        stamps += span[1] - span[0]
-        work += looked
+        top, span = starts[known], (starts[before], starts[before + 1])
+        if before == IDENTITY:
+            own = by_class[class_rows[symbol[node]] : class_rows[symbol[node] + 1]]
+            pairs, stop = _listed(rows, target, own, pairs, top)
+            work += states
+        else:
+            pairs, stop, looked = _follow(rows, read, target, symbol[node], pairs, span, top, stamp, stamps)
+            stamps += span[1] - span[0]
+            work += looked
         if stop > most_pairs or work > most_work:
             return relation[:0], starts[:0], pairs[0, :0], pairs[1, :0]
         relation[node], hashes[known] = _find(pairs, starts, known, stop, hashes, table)
@@ -75,7 +84,24 @@ def compose(ptr, target, states, parent, symbol, most_pairs, most_work):
 
 
 @njit(cache=True)
-def _follow(ptr, target, classes, symbol, pairs, span, top, stamp, stamps):
+def _listed(rows, target, moves, pairs, top):
+    """Write behind `top` the pairs of some moves, which are in the order of their sources.
+
+    Returns:
+        `(pairs, stop)`: the same or a larger array, and where the new pairs end.
+    """
+    while top + moves.size > pairs.shape[1]:
+        pairs = np.concatenate((pairs, np.empty_like(pairs)), axis=1)
+    state = 0
+    for n in range(moves.size):
+        while rows[state + 1] <= moves[n]:
+            state += 1
+        pairs[0, top + n], pairs[1, top + n] = state, target[moves[n]]
+    return pairs, top + moves.size
+
+
+@njit(cache=True)
+def _follow(rows, read, target, symbol, pairs, span, top, stamp, stamps):
     """Write behind `top` the pairs of a relation followed by one byte.
 
     Args:
@@ -92,18 +118,31 @@ def _follow(ptr, target, classes, symbol, pairs, span, top, stamp, stamps):
             pairs = np.concatenate((pairs, np.empty_like(pairs)), axis=1)
         q, begin = pairs[0, at], stop
         while at < span[1] and pairs[0, at] == q:
-            cell = pairs[1, at] * classes + symbol
-            looked += max(ptr[cell + 1] - ptr[cell], 1)
-            for m in range(ptr[cell], ptr[cell + 1]):
+            first = m = _first(read, rows[pairs[1, at]], rows[pairs[1, at] + 1], symbol)
+            while m < rows[pairs[1, at] + 1] and read[m] == symbol:
                 if stamp[target[m]] != stamps:
                     stamp[target[m]] = stamps
                     pairs[0, stop], pairs[1, stop] = q, target[m]
                     stop += 1
+                m += 1
+            looked += max(m - first, 1)
             at += 1
         stamps += 1
         if stop > begin + 1:
             pairs[1, begin:stop].sort()
     return pairs, stop, looked
+
+
+@njit(cache=True)
+def _first(read, begin, stop, symbol):
+    """Return the first place of a row from which on no class is below a symbol."""
+    while begin < stop:
+        middle = (begin + stop) // 2
+        if read[middle] < symbol:
+            begin = middle + 1
+        else:
+            stop = middle
+    return begin
 
 
 @njit(cache=True)

@@ -208,8 +208,9 @@ def compile(constraint: Constraint, vocabulary: Vocabulary) -> TokenAutomaton:
         )
     trie = vocabulary.trie
     symbol = automaton.byte_class[trie.byte]
+    moves_of = automaton.rows, automaton.symbol, automaton.target, automaton.byte_classes
     relation, ptr, source, target = composition.compose(
-        automaton.ptr, automaton.target, automaton.states, trie.parent, symbol, composition.PAIRS, composition.WORK
+        *moves_of, trie.parent, symbol, composition.PAIRS, composition.WORK
     )
     if not ptr.size:
         raise _too_many_pairs(automaton, composition.PAIRS)
@@ -297,17 +298,16 @@ def _too_many_pairs(automaton: ByteAutomaton, budget: int) -> SizeError:
 
 def _state_spans(automaton: ByteAutomaton) -> tuple[tuple[tuple[int, int], ...], ...]:
     """For each byte state the distinct source spans of the leaves that its moves come from, in source order."""
-    ptr = automaton.ptr[:: automaton.byte_classes].tolist()
-    known: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}
+    from engine.partition import alike
+
+    rows = automaton.rows
+    number, states = alike(automaton.origin.astype(np.int64), rows)
     spans = []
-    origins = automaton.origin.tolist()
-    for begin, stop in pairwise(ptr):
-        own = tuple(origins[begin:stop])
-        if own not in known:
-            leaves = {leaf for s in set(own) for leaf in automaton.origin_sets[s]}
-            known[own] = tuple(sorted({automaton.leaves[leaf][:2] for leaf in leaves}))
-        spans.append(known[own])
-    return tuple(spans)
+    for state in states.tolist():
+        origins = set(automaton.origin[rows[state] : rows[state + 1]].tolist())
+        leaves = {leaf for origin in origins for leaf in automaton.origin_sets[origin]}
+        spans.append(tuple(sorted({automaton.leaves[leaf][:2] for leaf in leaves})))
+    return tuple(spans[n] for n in number.tolist())
 
 
 def _trimmed(
@@ -320,7 +320,11 @@ def _trimmed(
     constraint: Constraint,
 ) -> TokenAutomaton:
     """Keep the states that tokens can reach and leave for acceptance; join the classes that became equal."""
-    live = _live(moves, start, accepting)
+    from engine.partition import alike, distances
+
+    source, target = (np.concatenate(column).astype(np.int64) for column in zip(*moves, strict=True))
+    first = np.arange(accepting.size) == start
+    live = (distances(target, source, first) >= 0) & (distances(source, target, accepting) >= 0)
     if not live[start]:
         raise EmptyLanguageError(
             "No sequence of this model's tokens writes anything that the constraint accepts; the shortest accepted "
@@ -328,43 +332,25 @@ def _trimmed(
             "Choose a model whose vocabulary has tokens for it, or allow another spelling.",
         )
     number = np.cumsum(live) - 1
-    classes: dict[bytes, int] = {b"": 0}
-    kept: list[tuple[np.ndarray, np.ndarray]] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
-    joined = np.zeros(len(moves), np.int32)
-    for k, (source, target) in enumerate(moves):
-        inside = live[source] & live[target]
-        pair = (number[source[inside]].astype(np.int32), number[target[inside]].astype(np.int32))
-        key = pair[0].tobytes() + pair[1].tobytes()
-        joined[k] = classes.setdefault(key, len(kept))
-        if joined[k] == len(kept):
-            kept.append(pair)
+    inside = live[source] & live[target]
+    source, target = number[source[inside]], number[target[inside]]
+    # In front of them stands the dead class, of no moves.
+    sizes = [0, 0, *(of_class.size for of_class, _ in moves)]
+    ptr = np.append(0, np.cumsum(inside))[np.cumsum(sizes)]
+    joined, lists = alike(source * accepting.size + target, ptr)
+    kept = np.zeros(ptr.size - 1, bool)
+    kept[lists] = True
+    kept = np.repeat(kept, np.diff(ptr))
     return TokenAutomaton(
         start=int(number[start]),
         end=int(number[end]) if end >= 0 and live[end] else -1,
         accepting=accepting[live],
-        token_class=joined[token_class],
-        class_ptr=np.cumsum([0, *(s.size for s, _ in kept)], dtype=np.int32),
-        class_source=np.concatenate([s for s, _ in kept]),
-        class_target=np.concatenate([t for _, t in kept]),
+        token_class=joined[1:].astype(np.int32)[token_class],
+        class_ptr=np.cumsum(np.append(0, np.diff(ptr)[lists]), dtype=np.int32),
+        class_source=source[kept].astype(np.int32),
+        class_target=target[kept].astype(np.int32),
         state_spans=tuple(s for s, alive in zip(spans, live, strict=True) if alive),
     )
-
-
-def _live(moves: list[tuple[np.ndarray, np.ndarray]], start: int, accepting: np.ndarray) -> np.ndarray:
-    """Return bool `[states]`: reachable from the start and able to reach an accepting state."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import breadth_first_order
-
-    # One more node leads to every accepting state, so that one search from it over the reversed moves finds all.
-    states = accepting.size
-    source = np.concatenate([s for s, _ in moves] + [np.flatnonzero(accepting)])
-    target = np.concatenate([t for _, t in moves] + [np.full(int(accepting.sum()), states)])
-    graph = coo_matrix((np.ones(source.size, bool), (source, target)), (states + 1, states + 1)).tocsr()
-    forward = np.zeros(states + 1, bool)
-    forward[breadth_first_order(graph, start, return_predecessors=False)] = True
-    backward = np.zeros(states + 1, bool)
-    backward[breadth_first_order(graph.T.tocsr(), states, return_predecessors=False)] = True
-    return (forward & backward)[:states]
 
 
 def _edges(automaton: TokenAutomaton) -> Edges:

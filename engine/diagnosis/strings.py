@@ -94,8 +94,7 @@ class Walker:
     def moves(self) -> tuple[np.ndarray, ...]:
         """`(ptr, symbol, target, origin)`: the moves of state `q` are `ptr[q]:ptr[q + 1]` of the others."""
         automaton = self.automaton
-        ptr = automaton.ptr[:: automaton.byte_classes]
-        return ptr, automaton.symbol, automaton.target, automaton.origin
+        return automaton.rows, automaton.symbol, automaton.target, automaton.origin
 
     @property
     def start(self) -> frozenset[int]:
