@@ -68,6 +68,8 @@ class Parts(NamedTuple):
         cut_from: int32 `[parts]`, the part that each was cut out of; -1 for what no earlier set holds.
         cut_by: int32 `[parts]`, the set that cut it out.
         into: int32 `[parts + 1]`, the part that was last cut out of part `p` at `p + 1`; at 0 that of no part.
+        to: int64 `[parts]`, the state that each leads to; -1 where that isn't known yet.
+        origin: int64 `[parts]`, the number of the sets of leaves that are written on the way.
         symbols: int32 `[symbols]`, those that are read.
         part: int32 `[symbols]`, by symbol its part; -1 where it isn't read.
     """
@@ -79,8 +81,31 @@ class Parts(NamedTuple):
     cut_from: np.ndarray
     cut_by: np.ndarray
     into: np.ndarray
+    to: np.ndarray
+    origin: np.ndarray
     symbols: np.ndarray
     part: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """What a walk needs, by state of Thompson's automaton.
+
+    Attributes:
+        closure: int32, the deterministic state that each is alone the beginning of; -1 where that isn't known yet.
+        stack: int32.
+        seen: int64, the last walk that came by.
+        seen_leaves: int64, by set of leaves the last walk that wrote it.
+    """
+
+    closure: np.ndarray
+    stack: np.ndarray
+    seen: np.ndarray
+    seen_leaves: np.ndarray
+
+
+_STATE, _SYMBOL, _COUNT, _KNOWN, _ORIGINS, _GROUPS, _MOVES, _WALK = range(8)
+"""What is counted: the state whose moves are made; which of its symbols is next, and how many it reads, -1 where they
+are not cut yet; deterministic states; lists of sets of leaves; parts; moves; walks."""
 
 
 @njit(cache=True)
@@ -101,156 +126,190 @@ def explore(thompson, entry, symbols, most_states, most_steps):
     """
     size = thompson.read.size
     parts = _no_parts(size, thompson.read_ptr.size - 1, thompson.read_symbol.size, symbols)
-    states, written = _no_lists(size), _no_lists(size)
-    closure, stack = np.full(size, -1, np.int32), np.empty(size, np.int32)
-    seen, seen_leaves = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    moves = np.empty((4, 4096), np.int64)
-    to, origin = np.empty(parts.cut_from.size, np.int64), np.empty(parts.cut_from.size, np.int64)
-    stack[0] = entry
-    stop, looked = _closed(thompson, stack, 1, seen, 1, states.items, 0)
-    _entered(states, 0, stop)
-    closure[entry] = 0
-    known, origins, groups, at, mark = 1, 0, 0, 0, 1
-    steps, outcome, state = 0.4 * looked, DONE, 0
-    while state < known and outcome == DONE:
-        count, made, work = _cut(thompson, states, state, parts)
-        if at + count > moves.shape[1]:
-            moves = np.concatenate((moves, np.empty((4, max(at, count)), np.int64)), axis=1)
-        to[:made] = -1
-        before = groups
-        for n in range(count):
-            part = parts.part[parts.symbols[n]]
+    scratch = Scratch(
+        np.full(size, -1, np.int32), np.empty(size, np.int32), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    )
+    states, written, moves = _no_lists(size), _no_lists(size), np.empty((4, 4096), np.int64)
+    r, steps = np.zeros(8, np.int64), np.zeros(1)
+    _begin(thompson, entry, scratch, states, r, steps)
+    while not _ended(thompson, parts, scratch, states, written, moves, r, steps, most_states, most_steps):
+        states = _with_room(states, r[_KNOWN], size)
+        written = _with_room(written, r[_ORIGINS], size)
+        if r[_MOVES] == moves.shape[1]:
+            moves = np.concatenate((moves, np.empty_like(moves)), axis=1)
+    outcome = OUT_OF_STEPS if steps[0] > most_steps else TOO_MANY_STATES if r[_KNOWN] > most_states else DONE
+    made = _lists(states, r[_KNOWN]), _lists(written, r[_ORIGINS]), moves[:, : r[_MOVES]].copy()
+    return outcome, steps[0], r[_GROUPS], made[0], made[1], made[2]
+
+
+@njit(cache=True)
+def _begin(thompson, entry, scratch, states, r, steps):
+    """Make the first state."""
+    closure, stack, seen, _ = scratch
+    stack[0], r[_WALK], r[_COUNT] = entry, 1, -1
+    split = thompson.split_first, thompson.split_count, thompson.split
+    stop, looked = _closed(thompson.read, split[0], split[1], split[2], stack, 1, seen, 1, states.items, 0)
+    closure[entry] = _entered(states.items, states.ptr, states.hashes, states.table, 0, stop)
+    r[_KNOWN] = 1
+    steps[0] = 0.4 * looked
+
+
+@njit(cache=True)
+def _ended(thompson, parts, scratch, states, written, moves, r, steps, most_states, most_steps):
+    """Make moves until all are made or a limit is passed, or until there is no room for another; return which."""
+    # Single arrays: each access to one in a tuple would count a reference.
+    read, read_ptr, read_symbol, target, leaves, split_first, split_count, split = thompson
+    sets, first, following, last, cut_from, cut_by, into, to, origin, symbols, part_of = parts
+    closure, stack, seen, seen_leaves = scratch
+    items, ptr, hashes, table = states
+    origins, origin_ptr, origin_hashes, origin_table = written
+    while r[_STATE] < r[_KNOWN] and r[_KNOWN] <= most_states and steps[0] <= most_steps:
+        if r[_COUNT] < 0:
+            found = _by_set(read, items, ptr[r[_STATE]], ptr[r[_STATE] + 1], r[_STATE], sets, first, following, last)
+            to[: _cut(read_ptr, read_symbol, sets, found, cut_from, cut_by, into, symbols, part_of, r, steps)] = -1
+            steps[0] += 3
+        while r[_SYMBOL] < r[_COUNT]:
+            if ptr[r[_KNOWN]] + read.size > items.size or r[_KNOWN] == hashes.size or r[_MOVES] == moves.shape[1]:
+                return False
+            if origin_ptr[r[_ORIGINS]] + read.size > origins.size or r[_ORIGINS] == origin_hashes.size:
+                return False
+            symbol, at = symbols[r[_SYMBOL]], r[_MOVES]
+            part = part_of[symbol]
             if to[part] < 0:
-                if states.ptr[known] + size > states.items.size or known == states.hashes.size:
-                    states = _with_room(states, known, size)
-                if written.ptr[origins] + size > written.items.size or origins == written.hashes.size:
-                    written = _with_room(written, origins, size)
-                mark += 2
+                r[_WALK] += 2
                 members, targets, stop = _gathered(
-                    thompson, parts, part, stack, seen, written, origins, seen_leaves, mark
+                    target,
+                    leaves,
+                    first,
+                    following,
+                    cut_from,
+                    cut_by,
+                    part,
+                    stack,
+                    seen,
+                    seen_leaves,
+                    r[_WALK],
+                    origins,
+                    origin_ptr[r[_ORIGINS]],
                 )
-                origin[part] = _entered(written, origins, stop)
-                origins = max(origins, origin[part] + 1)
+                origin[part] = _entered(origins, origin_ptr, origin_hashes, origin_table, r[_ORIGINS], stop)
+                r[_ORIGINS] = max(r[_ORIGINS], origin[part] + 1)
                 only = stack[0]
-                if targets == 1 and closure[only] >= 0:
-                    to[part] = closure[only]
-                else:
-                    top = states.ptr[known]
-                    stop, looked = _closed(thompson, stack, targets, seen, mark + 1, states.items, top)
-                    work += 0.4 * looked
-                    to[part] = _entered(states, known, stop)
-                    known = max(known, to[part] + 1)
+                to[part] = closure[only] if targets == 1 else -1
+                if to[part] < 0:
+                    stop, looked = _closed(
+                        read, split_first, split_count, split, stack, targets, seen, r[_WALK] + 1, items, ptr[r[_KNOWN]]
+                    )
+                    to[part] = _entered(items, ptr, hashes, table, r[_KNOWN], stop)
+                    r[_KNOWN] = max(r[_KNOWN], to[part] + 1)
                     if targets == 1:
                         closure[only] = to[part]
-                groups += 1
-                work += 2 + 0.3 * members
-            moves[0, at], moves[1, at], moves[2, at], moves[3, at] = state, parts.symbols[n], to[part], origin[part]
-            at += 1
-        for n in range(count):
-            parts.part[parts.symbols[n]] = -1
-        steps += work + 3 + 3 * (groups - before)
-        state += 1
-        if steps > most_steps:
-            outcome = OUT_OF_STEPS
-        elif known > most_states:
-            outcome = TOO_MANY_STATES
-    return outcome, steps, groups, _lists(states, known), _lists(written, origins), moves[:, :at].copy()
+                    steps[0] += 0.4 * looked
+                r[_GROUPS] += 1
+                steps[0] += 5 + 0.3 * members
+            moves[0, at], moves[1, at], moves[2, at], moves[3, at] = r[_STATE], symbol, to[part], origin[part]
+            r[_MOVES] += 1
+            r[_SYMBOL] += 1
+        for n in range(r[_COUNT]):
+            part_of[symbols[n]] = -1
+        r[_STATE] += 1
+        r[_COUNT] = -1
+    return True
 
 
 @njit(cache=True)
-def _cut(thompson, states, state, parts):
-    """Cut the symbols that a state reads into parts.
+def _cut(read_ptr, read_symbol, sets, found, cut_from, cut_by, into, symbols, part_of, r, steps):
+    """Cut the symbols that a state reads into parts, and count them.
 
     Returns:
-        `(count, made, work)`: how many symbols are read; how many parts were made, those that are empty by now among
-        them; and the work.
+        How many parts were made, those that are empty by now among them.
     """
-    sets = _by_set(thompson.read, states, state, parts)
-    parts.into[0] = -1
+    into[0] = -1
     count = made = looked = 0
-    for k in range(sets):
-        read, begin = parts.sets[k], made
-        for n in range(thompson.read_ptr[read], thompson.read_ptr[read + 1]):
-            symbol = thompson.read_symbol[n]
-            whole = parts.part[symbol]
+    for k in range(found):
+        read, begin = sets[k], made
+        for n in range(read_ptr[read], read_ptr[read + 1]):
+            symbol = read_symbol[n]
+            whole = part_of[symbol]
             if whole < 0:
-                parts.symbols[count] = symbol
+                symbols[count] = symbol
                 count += 1
-            if parts.into[whole + 1] < begin:
-                parts.into[whole + 1] = made
-                parts.cut_from[made], parts.cut_by[made], parts.into[made + 1] = whole, read, -1
+            if into[whole + 1] < begin:
+                into[whole + 1] = made
+                cut_from[made], cut_by[made], into[made + 1] = whole, read, -1
                 made += 1
-            parts.part[symbol] = parts.into[whole + 1]
+            part_of[symbol] = into[whole + 1]
             looked += 1
-    return count, made, 0.4 * looked + count if sets > 1 else 0.0
+    r[_COUNT], r[_SYMBOL] = count, 0
+    if found > 1:
+        steps[0] += 0.4 * looked + count
+    return made
 
 
 @njit(cache=True)
-def _by_set(read, states, state, parts):
-    """Sort the atoms of a state by the set of symbols that they read; return how many sets there are."""
-    sets = 0
-    for n in range(states.ptr[state], states.ptr[state + 1]):
-        atom = states.items[n]
+def _by_set(read, items, begin, stop, state, sets, first, following, last):
+    """Sort the atoms `items[begin:stop]` of a state by the set of symbols that they read; return how many there are."""
+    found = 0
+    for n in range(begin, stop):
+        atom = items[n]
         number = read[atom]
         if number >= 0:
-            if parts.last[number] != state:
-                parts.last[number], parts.first[number], parts.sets[sets] = state, -1, number
-                sets += 1
-            parts.following[atom] = parts.first[number]
-            parts.first[number] = atom
-    return sets
+            if last[number] != state:
+                last[number], first[number], sets[found] = state, -1, number
+                found += 1
+            following[atom] = first[number]
+            first[number] = atom
+    return found
 
 
 @njit(cache=True)
-def _gathered(thompson, parts, part, stack, seen, written, origins, seen_leaves, mark):
-    """List where the atoms lead that read a part, on the stack, and the sets of leaves that they write.
+def _gathered(target, leaves, first, following, cut_from, cut_by, part, stack, seen, seen_leaves, walk, origins, top):
+    """List where the atoms lead that read a part, on the stack, and behind `top` the sets of leaves that they write.
 
     Returns:
-        `(members, targets, stop)`: how many atoms there are, how many targets, and where the sets of leaves end that
-        were put behind the last list of `written`.
+        `(members, targets, stop)`: how many atoms there are, how many targets, and where the sets of leaves end.
     """
-    members, targets, stop = 0, 0, written.ptr[origins]
+    members, targets, stop = 0, 0, top
     while part >= 0:
-        atom = parts.first[parts.cut_by[part]]
+        atom = first[cut_by[part]]
         while atom >= 0:
             members += 1
-            if seen[thompson.target[atom]] != mark:
-                seen[thompson.target[atom]] = mark
-                stack[targets] = thompson.target[atom]
+            if seen[target[atom]] != walk:
+                seen[target[atom]] = walk
+                stack[targets] = target[atom]
                 targets += 1
-            if seen_leaves[thompson.leaves[atom]] != mark:
-                seen_leaves[thompson.leaves[atom]] = mark
-                written.items[stop] = thompson.leaves[atom]
+            if seen_leaves[leaves[atom]] != walk:
+                seen_leaves[leaves[atom]] = walk
+                origins[stop] = leaves[atom]
                 stop += 1
-            atom = parts.following[atom]
-        part = parts.cut_from[part]
-    _sort(written.items, written.ptr[origins], stop)
+            atom = following[atom]
+        part = cut_from[part]
+    _sort(origins, top, stop)
     return members, targets, stop
 
 
 @njit(cache=True)
-def _closed(thompson, stack, count, seen, mark, items, top):
+def _closed(read, split_first, split_count, split, stack, count, seen, walk, items, top):
     """Write behind `top` the atoms that are reached without reading from the states on the stack, and the end if it is.
 
     Returns:
         `(stop, looked)`: where they end, and how many states were passed.
     """
     for n in range(count):
-        seen[stack[n]] = mark
+        seen[stack[n]] = walk
     stop, looked = top, 0
     while count:
         count -= 1
         state = stack[count]
         looked += 1
-        if state == 0 or thompson.read[state] >= 0:
+        if state == 0 or read[state] >= 0:
             items[stop] = state
             stop += 1
-        first = thompson.split_first[state]
-        for n in range(first, first + thompson.split_count[state]):
-            following = thompson.split[n]
-            if seen[following] != mark:
-                seen[following] = mark
-                stack[count] = following
+        begin = split_first[state]
+        for n in range(begin, begin + split_count[state]):
+            if seen[split[n]] != walk:
+                seen[split[n]] = walk
+                stack[count] = split[n]
                 count += 1
     _sort(items, top, stop)
     return stop, looked
@@ -280,6 +339,8 @@ def _no_parts(states, sets, parts, symbols):
         np.empty(parts, np.int32),
         np.empty(parts, np.int32),
         np.empty(parts + 1, np.int32),
+        np.empty(parts, np.int64),
+        np.empty(parts, np.int64),
         np.empty(symbols, np.int32),
         np.full(symbols, -1, np.int32),
     )
@@ -313,21 +374,21 @@ def _with_room(lists, known, more):
 
 
 @njit(cache=True)
-def _entered(lists, known, stop):
+def _entered(items, ptr, hashes, table, known, stop):
     """Return the number of the list behind the `known` ones, up to `stop`; a new one is entered as `known`."""
-    top = lists.ptr[known]
+    top = ptr[known]
     h = np.uint64(0xCBF29CE484222325)
     for n in range(top, stop):
-        h = (h ^ np.uint64(lists.items[n])) * np.uint64(0x100000001B3)
+        h = (h ^ np.uint64(items[n])) * np.uint64(0x100000001B3)
         h ^= h >> np.uint64(29)
-    slot = np.int64(h % np.uint64(lists.table.size))
-    while lists.table[slot] >= 0:
-        n = lists.table[slot]
-        if lists.hashes[n] == h and _same(lists.items, lists.ptr[n], lists.ptr[n + 1], top, stop):
-            return n
-        slot = (slot + 1) % lists.table.size
-    lists.table[slot], lists.hashes[known], lists.ptr[known + 1] = known, h, stop
-    return known
+    slot = np.int64(h % np.uint64(table.size))
+    while table[slot] >= 0:
+        n = table[slot]
+        if hashes[n] == h and _same(items, ptr[n], ptr[n + 1], top, stop):
+            return np.int64(n)
+        slot = (slot + 1) % table.size
+    table[slot], hashes[known], ptr[known + 1] = known, h, stop
+    return np.int64(known)
 
 
 @njit(cache=True)
