@@ -1,4 +1,4 @@
-"""Messages, marginals, draws and the best sequence in `length` sequential steps over live states (Rabiner 1989)."""
+"""Posterior, draws and the best sequence in `length` sequential steps over live states (Rabiner 1989)."""
 
 from __future__ import annotations
 

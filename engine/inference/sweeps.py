@@ -286,12 +286,11 @@ def posterior(edges, labels, live_ptr, live, b, bk, masked, mass, exponent, log_
                 behind[np.uint32(live[n])] = 0.0
             entropy[i], kl[i], forbidden[i] = _of_lift(lift[row], shift, log_mass[row], mean_log[row])
             row += 1
+        elif plain:
+            _send(edges, live, begin, stop, m, k, most, span, weight, ahead)
         else:
-            if plain:
-                _send(edges, live, begin, stop, m, k, most, span, weight, ahead)
-            else:
-                here = slice(begin, stop)
-                _carry_on(edges, live[here], m[here], k[here], mass[i], exponent[i], ahead, ahead_k)
+            here = slice(begin, stop)
+            _carry_on(edges, live[here], m[here], k[here], mass[i], exponent[i], ahead, ahead_k)
         _take(live, stop, end, plain, level, ahead, ahead_k, m, k)
         _clear(edges, live, begin, stop, ahead)
     return lift, entropy, kl, forbidden
