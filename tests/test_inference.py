@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.errors import EmptyLanguageError
-from engine.inference import chain, draws, midpoint, tree
+from engine.inference import chain, draws, midpoint, moves, tree
 from engine.inference.chain import Posterior
 from engine.inference.potential import Potential, potential
 from tests import oracle
@@ -151,6 +151,7 @@ def test_midpoint_and_tree_draw_the_same_states_and_record_the_same_conditionals
 SAMPLERS = {
     "chain": lambda p, m, seed: chain.draw(p, m, seed, 0),
     "midpoint": lambda p, m, seed: midpoint.draw(p, m, seed, 0, 2).path,
+    "moves": lambda p, m, seed: moves.draw(p, moves.compose(p), seed, 0, 2).path,
     "tree": lambda p, m, seed: tree.draw(p, seed, 0, 2).path,
 }
 

@@ -21,7 +21,7 @@ from engine.inference.midpoint import Midpoints
 if TYPE_CHECKING:
     from engine.inference.potential import Potential
 
-MOST = 50_000
+MOST = 20_000
 """Products that composing may take for one draw: about as long as a draw from messages inside spans."""
 
 

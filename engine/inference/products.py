@@ -143,6 +143,11 @@ def draw(live_ptr, live, ptr, place, m, k, noise, forced, top):
     for level in range(ptr.shape[0] - 2, -1, -1):
         half, rows = 1 << level, ptr[level]
         for i in range(half, length, 2 * half):
+            if live_ptr[i + 1] - live_ptr[i] == 1:
+                chosen[i] = live_ptr[i]
+                path[i] = ids[i, 0] = live[live_ptr[i]]
+                log_probability[i], entropy[i], probability[i, 0] = 0.0, 0.0, 1.0
+                continue
             left, right = chosen[i - half], chosen[min(i + half, length)]
             count = _meet(rows, place, m, k, left, right, live, states, x, y)
             path[i], log_probability[i], entropy[i] = conditional(
