@@ -131,7 +131,6 @@ def _looked(config: Config, pins: tuple[str, ...], _as_of: float) -> _Looked:
         if denoiser is None:
             unseen = f"Its tokens are looked at once {config.model} is loaded, by a run."
             return _Looked(examination.examine_text(config), None, unseen)
-        preparation.check(config)
         placed = preparation.pin_tokens(denoiser, config.length, preparation.read_pins(pins))
         asked = dataclasses.replace(config, pins=placed)
         return _Looked(examination.examine(asked, denoiser.vocabulary), denoiser.vocabulary)

@@ -246,13 +246,12 @@ def _check_length(automaton: TokenAutomaton, length: int) -> None:
         return
     lengths = np.flatnonzero(accepted)
     below, above = lengths[lengths < length], lengths[lengths > length]
-    near = [f"{int(below[-1])} (below)"] if below.size else []
-    near += [f"{int(above[0])} (above)"] if above.size else []
+    near = [str(n) for n in (*below[-1:], *above[:1])]
     if near:
         raise EmptyLanguageError(
             f"Nothing that this constraint accepts fills a canvas of {length} tokens exactly; the nearest accepted "
-            f"lengths are {' and '.join(near)}.",
-            "Set the length to one of them, or change the constraint.",
+            f"{'lengths are' if len(near) > 1 else 'length is'} {' and '.join(near)}.",
+            f"Set the length to {' or '.join(near)}, or change the constraint.",
         )
     raise EmptyLanguageError(
         f"Nothing that this constraint accepts fits: its shortest text needs more than {accepted.size - 1} tokens, and "

@@ -11,7 +11,7 @@ from typing import Any
 import fake
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine import automaton, preparation
@@ -239,6 +239,32 @@ def test_a_changed_length_always_passes_the_checks_of_a_run(seed: int, length: i
     assert changed.length == wanted
 
 
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 80))
+@example(33, 32, 32)
+@example(31, 32, 16)
+@example(32, 8, 30)
+def test_a_canvas_that_blocks_or_steps_do_not_divide_is_mended_by_each_change_and_otherwise_no_finding(
+    length: int, block: int, steps: int
+) -> None:
+    asked = Config("", "regex", "a*", length=length, block_length=block, steps=steps)
+    found = [f for f in diagnosed(asked) if f.severity == "error"]
+    if length % block == 0 and steps % (length // block) == 0:
+        assert found == []
+        return
+    assert [f.code for f in found] == ["settings"]
+    assert found[0].remedies
+    for remedy in found[0].remedies:
+        preparation.check(dataclasses.replace(asked, **remedy.changes))
+        if "length" not in remedy.changes:
+            assert all(str(value) in remedy.label for value in remedy.changes.values())
+
+
+def test_a_setting_that_no_change_mends_hides_what_depends_on_the_canvas_and_nothing_else() -> None:
+    found = diagnosed(dataclasses.replace(config("regex", "[0-9]{20}|[^\\x00-\\U0010ffff]", 8), length=0))
+    assert [(f.code, f.remedies) for f in found if f.severity == "error"] == [("settings", ())]
+    assert diagnosed(dataclasses.replace(config("regex", "(", 8), block_length=3))[0].code == "syntax"
+
+
 # C5
 
 
@@ -393,7 +419,7 @@ def test_c9_a_constraint_over_the_budget_names_the_repetition(
 
 
 def test_c9_a_large_constraint_names_the_parts_that_make_its_states() -> None:
-    finding = next(f for f in diagnosed(config("regex", r"a{3000}[bc]{0,10}", 4096)) if f.code == "large")
+    finding = next(f for f in diagnosed(config("regex", r"a{3000}[bc]{0,10}", 1024)) if f.code == "large")
     assert marked(finding) == "a{3000}"
     assert finding.evidence["states"] == 3011
     assert finding.evidence["parts"][0]["states"] == 3000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import constraints, effort, token_automaton
-from engine.diagnosis import empty, gaps, lengths, loops, pins, specials
+from engine.diagnosis import empty, gaps, lengths, loops, pins, settings, specials
 from engine.diagnosis.merging import merged
 from engine.diagnosis.subject import Subject, by_weight, named, place_of
 from engine.errors import (
@@ -36,7 +36,7 @@ MANY_STATES = 2_000
 """From this size on the parts that make the most states are worth telling."""
 SHOWN = 5
 """Parts of a large constraint that are told with their states."""
-ORDER = ("syntax", "unsupported", "size", "empty", "vocabulary", "special", "pins", "length", "blanks")
+ORDER = ("syntax", "unsupported", "size", "empty", "settings", "vocabulary", "special", "pins", "length", "blanks")
 """Codes by how much they explain, among findings of one severity; others come after these."""
 
 
@@ -66,7 +66,7 @@ def examine(config: Config, vocabulary: Vocabulary) -> Examined:
     """
     text = examine_text(config)
     constraint = text.constraint
-    if constraint is None or any(f.code == "size" for f in text.found) or constraint.automaton.is_empty:
+    if constraint is None or any(f.code in ("size", "settings") for f in text.found) or constraint.automaton.is_empty:
         return text
     try:
         subject = Subject(config, vocabulary, constraint, token_automaton.compile(constraint, vocabulary))
@@ -78,12 +78,13 @@ def examine(config: Config, vocabulary: Vocabulary) -> Examined:
 
 
 def examine_text(config: Config) -> Examined:
-    """Find what is wrong with a constraint whatever the vocabulary and the canvas."""
+    """Find what is wrong with a constraint whatever the vocabulary, and with the settings whatever the constraint."""
+    refused = settings.findings(config)
     try:
         constraint = constraints.read(config.kind or "", config.source, **dict(config.reading))
     except InputError as error:
-        return Examined(config, (refusal(error),))
-    found = list(constraint.findings)
+        return Examined(config, ranked([refusal(error), *refused]))
+    found = [*constraint.findings, *refused]
     try:
         if constraint.automaton.is_empty:
             found = _once(found, _conflict(constraint))

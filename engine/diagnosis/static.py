@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine import effort
-from engine.diagnosis import empty, gaps, lengths, loops, pins, specials, spelling
+from engine.diagnosis import empty, gaps, lengths, loops, pins, settings, specials, spelling
 from engine.diagnosis.examination import ORDER, Examined, examine, examine_text, on_canvas
 from engine.diagnosis.subject import READ
 from engine.errors import Finding, Remedy
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STEPS = 3_000_000
 """Of work for all trials of a diagnosis together; see `engine.effort`."""
-OF_TEXT = ("syntax", "unsupported", "size", "empty")
+OF_TEXT = ("syntax", "unsupported", "size", "empty", "settings")
 """Errors that hide all that tokens and the canvas may add: without them the text alone says whether they are mended."""
 Changes = dict[str, Any]
 
@@ -116,6 +116,8 @@ def candidates(finding: Finding, examined: Examined) -> list[tuple[str, Changes]
         out += empty.remedies(finding, config)
     elif finding.code in ("size", "large"):
         out += loops.remedies_of_size(finding, config)
+    elif finding.code == "settings":
+        out += settings.remedies(config)
     elif finding.code == "special":
         out += specials.remedies(finding, config)
     elif finding.code == "vocabulary":

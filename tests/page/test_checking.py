@@ -60,6 +60,19 @@ def test_a_remedy_that_is_applied_to_the_form_mends_what_it_was_offered_for(
     assert code not in codes(checking.check(applied(given, told)))
 
 
+def test_a_block_that_does_not_divide_a_new_length_has_changes_that_mend_it_while_the_rest_is_still_told(
+    table: Callable[..., str],
+) -> None:
+    given = asked(table, length=6, block_length=4, steps=6)
+    told = mended(given)
+    assert [(finding["code"], finding["severity"]) for finding in told["findings"]] == [("settings", "error")]
+    assert told["constraint"] is not None
+    labels = [remedy["label"] for remedy in told["findings"][0]["remedies"]]
+    assert labels == ["Set the block length to 6", "Set the block length to 3", "Set the length to 8"]
+    for number in range(len(labels)):
+        assert "settings" not in codes(checking.check(applied(given, told, number)))
+
+
 FAILURES = [card for card in examples.gallery() if card.failure]
 FINDING = {
     "C1": "syntax",
