@@ -112,6 +112,9 @@ DOWNLOAD = "() => document.querySelector('#saved')?.click()"
 STALE = "(...values) => { document.querySelector('#checked .ds-check-list')?.classList.add('stale'); return values; }"
 FRESH = "() => { document.querySelector('#checked .ds-check-list')?.classList.remove('stale'); }"
 
+# A mistake in the form is shown until the form is another one.
+EDITED = "() => { document.dispatchEvent(new Event('denoiscope-edited')); }"
+
 
 def _recipe(name: str) -> str:
     """Return a handler in the browser: a function of the client's `recipe.js`, given the form's names and values."""
@@ -132,6 +135,7 @@ def _wire_form(page: gr.Blocks, parts: fields.Parts, values: list[Any]) -> None:
     changes = [page.load, *(parts[name].change for name in checking.LOOKED_AT)]
     checked = gr.on(changes, _check, values, parts["checked"], trigger_mode="always_last", js=STALE, **QUIET)
     checked.then(None, js=FRESH, **QUIET)
+    gr.on([part.change for part in values], None, js=EDITED, **QUIET)
     parts["checked"].apply(_apply, values, [parts["checked"], *values], **AT_ONCE)
 
 

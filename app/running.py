@@ -46,7 +46,7 @@ def run(now: View | None, owner: str | None, *values: Any) -> Iterator[View]:
     try:
         yield from _run(now, "a", owner, *read_form(values))
     except InputError as error:
-        yield news(now, message=message(error), running=None)
+        yield news(now, message={**message(error), "of": "form"}, running=None)
 
 
 def load(model: Any, device: Any, dtype: Any, raw_prompt: Any) -> Iterator[str]:

@@ -1,7 +1,7 @@
 // The debugger: owns the focus (run, step, phase, position, node, state) and redraws every panel from it. Moving the focus never calls Python.
 
 import {el, palette, clamp, measureZoom} from './draw.js';
-import {answering} from './ask.js';
+import {UNANSWERED, answering} from './ask.js';
 import {Run, spanOf} from './run.js';
 import {build} from './layout.js';
 import {commandOf} from './keys.js';
@@ -23,7 +23,7 @@ export function mount({element, props, server: asked, watch, trigger}) {
   const root = element.querySelector('.ds');
   const runs = new Map();
   const focus = {step: 0, phase: null, position: 0, second: null, token: null, state: null, group: null, node: null, span: null, side: 'a', metric: 'mar', align: 'step'};
-  let paired = false, shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null, chosen = null;
+  let paired = false, shown = {a: null, b: null}, told = {...NOTHING}, held = '', heard = {}, following = false, frame = 0, rest = 0, changed = true, colours = null, widths = null, theme = 0, gallery = [], playing = 0, last = null, chosen = null, refused = null;
   const layout = build({root, props, server, trigger, go, act, view: () => last, redraw});
   const {parts, card, alarm, live, configuration, status, stop, resume, main, blank} = layout;
   const search = finder.create({run: () => active(), focus: () => focus, act, go, examples: () => gallery, show: name => trigger('example', {name}), breaks: layout.parts.breaks});
@@ -212,8 +212,11 @@ export function mount({element, props, server: asked, watch, trigger}) {
     await choose({a, b: there ? b : null});
     if (!there) gone(b);
   }
+  // Why the last run that was asked for isn't here.
   function gone(id) {
-    layout.say({problem: `The address names a run that this server does not hold: ${String(id).slice(0, 60)}.`, remedy: 'Runs are kept while their page is open. What was shown stays; open the saved trace, or run it again.'});
+    const name = String(id).slice(0, 60);
+    if (refused.error === UNANSWERED) layout.say({problem: `The server gave no answer about the run ${name}.`, remedy: 'What was shown stays. See whether the server still runs, and open the run again.'});
+    else layout.say({problem: `This server does not hold the run ${name}.`, remedy: 'Runs are kept while their page is open. What was shown stays; open the saved trace, or run it again.'});
   }
 
   function configure(run) {
@@ -240,9 +243,9 @@ export function mount({element, props, server: asked, watch, trigger}) {
 
   async function open(id) {
     if (!id) return null;
-    if (!runs.has(id)) runs.set(id, await Run.open(id, server));
-    const run = runs.get(id);
-    if (!run) runs.delete(id);
+    const run = runs.get(id) ?? await Run.open(id, server);
+    if (run.error) { refused = run; return null; }
+    runs.set(id, run);
     while (runs.size > 8) {
       const old = [...runs.keys()].find(key => key !== id && key !== shown.a && key !== shown.b);
       if (!old) break;
@@ -258,6 +261,7 @@ export function mount({element, props, server: asked, watch, trigger}) {
     said = JSON.parse(JSON.stringify(said));   // Gradio's own object watches what is done to it
     if (said.message) layout.say(said.message);
     else if (isNews && said.running && said.running !== told.running) alarm.hidden = true;
+    else if ((said.claim ?? said.serial) > told.claim && (said.a !== told.a || said.b !== told.b)) alarm.hidden = true;
     if (told.running && !said.running) changed = true;
     if (told.serial && (said.claim ?? said.serial) > told.claim) lessons?.close();   // something else was chosen
     told = merge(told, said, isNews);
@@ -289,6 +293,13 @@ export function mount({element, props, server: asked, watch, trigger}) {
     status.textContent = paused ? `paused at step ${paused.step}` : running ? 'running' : typeof preparing === 'string' ? preparing : preparing ? 'preparing: reading the constraint, loading the model' : '';
     stop.hidden = !running && typeof preparing !== 'string';
     if (lessons?.active) return;
+    if (told.a && !a) {   // what was shown stays, and is what the next event speaks of
+      gone(told.a);
+      Object.assign(told, shown);
+      hold();
+      return layout.list(told, shown, gallery);
+    }
+    if (told.b && !b) gone(told.b);
     shown = {a: a?.id ?? null, b: b?.id ?? null};
     const isNew = shown.a !== before.a || shown.b !== before.b;
     for (const run of [a, b]) if (run && (!run.finished || run.status === 'running')) await run.pull();   // its last step is told before its end
@@ -319,6 +330,8 @@ export function mount({element, props, server: asked, watch, trigger}) {
       sync();
     }
   }, 1500);
+
+  document.addEventListener('denoiscope-edited', () => { if (alarm.dataset.of === 'form') alarm.hidden = true; });
 
   // Commands, by the names that the keys and the palette have for them.
 

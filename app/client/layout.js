@@ -74,6 +74,7 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
     if (message.frame) alarm.append(el('p', {class: 'ds-place', text: `line ${message.line}, column ${message.column}`}), el('pre', {text: message.frame}));
     alarm.append(el('p', {class: 'ds-remedy', text: message.remedy}));
     if (message.positions?.length) alarm.append(el('p', {}, 'Show ', ...message.positions.map(position => el('button', {type: 'button', class: 'ds-link-button', text: `position ${position}`, onclick: () => go({position})}))));
+    alarm.dataset.of = message.of ?? '';
     alarm.hidden = false;
     alarm.scrollIntoView({block: 'nearest'});
   }
@@ -99,13 +100,12 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
     if (taught.length) groups.push(['Lessons', taught.map((id, k) => [id, k ? 'beside it, from a lesson' : 'from a lesson'])]);
     const key = JSON.stringify([groups, shown]);
     runs.update(value, shown, gallery);
-    if (listed === key) return;
-    listed = key;
-    for (const side of ['a', 'b']) {
+    if (listed !== key) for (const side of ['a', 'b']) {
       const options = groups.filter(([, items]) => items.length).map(([label, items]) => el('optgroup', {label}, ...items.map(([id, title]) => el('option', {value: id, text: title}))));
       pick[side].replaceChildren(...(side === 'b' ? [el('option', {value: '', text: 'none beside it'})] : []), ...options);
-      pick[side].value = shown[side] ?? '';
     }
+    listed = key;
+    for (const side of ['a', 'b']) pick[side].value = shown[side] ?? '';
     bar.classList.toggle('compare', Boolean(shown.b));
     frames.against.element.hidden = !shown.b;
   }

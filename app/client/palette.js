@@ -7,7 +7,7 @@ import {partsOf} from './parts.js';
 const MOST = 12;
 
 export function create({run, focus, act, go, examples, show, breaks}) {
-  const input = el('input', {type: 'text', class: 'ds-input', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'ds-palette-list', 'aria-label': 'Find', placeholder: 'A token, p:37, s:12, q:5, an example, a command', autocomplete: 'off', spellcheck: 'false'});
+  const input = el('input', {type: 'text', class: 'ds-input', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'ds-palette-list', 'aria-label': 'Find', placeholder: 'Token, p:37, s:12, q:5, command', autocomplete: 'off', spellcheck: 'false'});
   const list = el('ul', {class: 'ds-palette-list', role: 'listbox', id: 'ds-palette-list', 'aria-label': 'Found'});
   const dialog = el('dialog', {class: 'ds-dialog ds-palette', 'aria-label': 'Find'}, input, list);
   let found = [], at = 0;

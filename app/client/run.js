@@ -22,7 +22,7 @@ const DETAIL_BYTES = 48 << 20;   // detail fetched ahead of the focus, per run; 
 export class Run {
   static async open(id, server) {
     const head = await server.get_run({run: id});
-    if (head.error) return null;
+    if (head.error) return head;
     const run = new Run(id, head, await unpack(head), server);
     await run.pull();
     return run;

@@ -59,6 +59,32 @@ def test_a_comparison_that_got_no_answer_says_what_to_do_and_is_asked_for_again(
     expect(panel).to_contain_text("They part at step")
 
 
+def test_a_run_that_the_server_gives_no_answer_about_is_not_called_gone_and_opens_once_it_does(
+    debugger: Debugger,
+) -> None:
+    page = debugger.open("#a=example:no-such-hour&step=0&pos=0").page
+    said, picked = page.locator(".ds-message .ds-problem"), page.get_by_label("Run shown")
+    asked = refuse(debugger, "get_run")
+    for choose in (
+        lambda: page.evaluate("location.hash = '#a=example:mf-mar&step=2&pos=0'"),
+        lambda: picked.select_option("example:sql"),
+    ):
+        before = len(asked)
+        choose()
+        expect(said).to_be_visible()
+        expect(said).to_contain_text("The server gave no answer about the run example:")
+        assert len(asked) == before + 1
+        assert debugger.get("run") == "example:no-such-hour"
+        expect(picked).to_have_value("example:no-such-hour")
+        page.get_by_role("button", name="Dismiss").click()
+    page.unroute("**/component_server**")
+    picked.select_option("example:sql")
+    debugger.wait("run", "example:sql")
+    expect(page.locator(".ds-message")).to_be_hidden()
+    page.evaluate("location.hash = '#a=nowhere'")
+    expect(said).to_contain_text("does not hold the run nowhere")
+
+
 def saved(debugger: Debugger, panel: Locator, path: Path) -> ElementTree.Element:
     panel.get_by_role("button", name="table and export").click()
     with debugger.page.expect_download() as started:
