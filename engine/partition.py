@@ -1,4 +1,4 @@
-"""Compiled loops of minimisation: states that can't be told apart become one (Valmari, Lehtinen 2008)."""
+"""Compiled loops of minimisation, states that can't be told apart become one, and other walks over moves."""
 
 from __future__ import annotations
 
@@ -16,51 +16,11 @@ def prepare() -> None:
 
 
 @njit(cache=True)
-def _split(elements, location, set_of, first, past, marked, touched, count, sets):
-    """Split every touched set into its marked and its unmarked elements; the smaller part gets a new number."""
-    for n in range(count):
-        s = touched[n]
-        middle = first[s] + marked[s]
-        if middle == past[s]:
-            marked[s] = 0
-            continue
-        if marked[s] <= past[s] - middle:
-            first[sets], past[sets] = first[s], middle
-            first[s] = middle
-        else:
-            first[sets], past[sets] = middle, past[s]
-            past[s] = middle
-        for p in range(first[sets], past[sets]):
-            set_of[elements[p]] = sets
-        marked[s] = 0
-        marked[sets] = 0
-        sets += 1
-    return sets
-
-
-@njit(cache=True)
-def _mark(element, elements, location, set_of, first, marked, touched, count):
-    s = set_of[element]
-    at = location[element]
-    to = first[s] + marked[s]
-    if at < to:
-        return count
-    other = elements[to]
-    elements[at], elements[to] = other, element
-    location[other], location[element] = at, to
-    if marked[s] == 0:
-        touched[count] = s
-        count += 1
-    marked[s] += 1
-    return count
-
-
-@njit(cache=True)
 def refine(source, symbol, target, class_of):
-    """Refine classes of states by their moves, and moves by symbol and target, until neither splits the other.
+    """Refine classes of states by their moves, until no two states of one class have moves to different ones.
 
     Args:
-        source: int64 `[moves]`.
+        source: int64 `[moves]`, of a deterministic automaton.
         symbol: int64 `[moves]`.
         target: int64 `[moves]`.
         class_of: int64 `[states]`, a partition that no two states of one future stand apart in.
@@ -68,46 +28,135 @@ def refine(source, symbol, target, class_of):
     Returns:
         int64 `[states]`: the coarsest partition that agrees with `class_of` and with the moves.
     """
-    states, moves = class_of.size, source.size
-    b_set = _told_apart(source, symbol, target, class_of)
-    blocks = int(b_set.max()) + 1
-    b_elements, b_bounds = ordered(b_set, blocks)
-    b_location = _inverse(b_elements)
-    b_first, b_past = _room(b_bounds[:-1], states), _room(b_bounds[1:], states)
-    b_marked, b_touched = np.zeros(states + 1, np.int64), np.zeros(states + 1, np.int64)
-    cords = int(symbol.max()) + 1 if moves else 0
-    c_set = symbol.copy()
-    c_elements, c_bounds = ordered(symbol, cords)
-    c_location = _inverse(c_elements)
-    c_first, c_past = _room(c_bounds[:-1], moves + cords), _room(c_bounds[1:], moves + cords)
-    c_marked, c_touched = np.zeros(c_first.size, np.int64), np.zeros(c_first.size, np.int64)
-    into, into_first = ordered(target, states)
-    b_done, c_done = 1, 0
+    block, seed = _told_apart(source, symbol, target, class_of), np.uint64(0)
     while True:
-        while b_done < blocks:
-            count = 0
-            for p in range(b_first[b_done], b_past[b_done]):
-                q = b_elements[p]
-                for n in range(into_first[q], into_first[q + 1]):
-                    count = _mark(into[n], c_elements, c_location, c_set, c_first, c_marked, c_touched, count)
-            cords = _split(c_elements, c_location, c_set, c_first, c_past, c_marked, c_touched, count, cords)
-            b_done += 1
-        if c_done == cords:
-            return b_set
-        count = 0
-        for p in range(c_first[c_done], c_past[c_done]):
-            q = source[c_elements[p]]
-            count = _mark(q, b_elements, b_location, b_set, b_first, b_marked, b_touched, count)
-        blocks = _split(b_elements, b_location, b_set, b_first, b_past, b_marked, b_touched, count, blocks)
-        c_done += 1
+        block = _settled(source, symbol, target, block, seed)
+        if agree(source, symbol, target, block):
+            return block
+        seed += np.uint64(1)  # two hashes were equal by chance
+
+
+@njit(cache=True)
+def _settled(source, symbol, target, block, seed):
+    """Split blocks by hashes of the moves of their states until none changes any more; return the block of each state.
+
+    The hash of a state adds up what its moves write and where they lead: it is mended move by move when blocks are
+    split. The smaller part of a block gets a new number, so a state gets one, and those with a move to it are looked at
+    again, no more than a logarithmic number of times (Hopcroft 1971).
+    """
+    states, blocks = block.size, int(block.max()) + 1
+    into, into_first = ordered(target, states)
+    elements, bounds = ordered(block, blocks)
+    block, location = block.copy(), _inverse(elements)
+    first, past = _room(bounds[:-1], states), _room(bounds[1:], states)
+    kind, common = np.zeros(states, np.uint64), np.zeros(states, np.uint64)
+    for m in range(source.size):
+        kind[source[m]] += _moved(symbol[m], block[target[m]], seed)
+    common[:blocks] = kind[elements[first[:blocks]]]
+    dirty, count = np.arange(states), states
+    following, seen, turn = np.empty(states, np.int64), np.zeros(states, np.int64), 0
+    while count:
+        heads, kinds = _grouped(dirty[:count], block, kind, common, following)
+        turn, count = turn + 1, 0
+        for g in range(heads.size):
+            old = block[heads[g]]
+            if not _split(heads[g], following, elements, location, first, past, old, blocks):
+                common[old] = kinds[g]
+                continue
+            stays = location[heads[g]] >= first[old]  # and the rest of the block has the new number
+            common[blocks] = common[old] if stays else kinds[g]
+            common[old] = kinds[g] if stays else common[old]
+            for p in range(first[blocks], past[blocks]):
+                block[elements[p]] = blocks
+                for n in range(into_first[elements[p]], into_first[elements[p] + 1]):
+                    m = into[n]
+                    kind[source[m]] += _moved(symbol[m], blocks, seed) - _moved(symbol[m], old, seed)
+                    if seen[source[m]] != turn:
+                        seen[source[m]] = turn
+                        dirty[count] = source[m]
+                        count += 1
+            blocks += 1
+    return block
+
+
+@njit(cache=True)
+def _moved(symbol, block, seed):
+    return _mixed((np.uint64(symbol) << np.uint64(32) ^ np.uint64(block)) + (seed << np.uint64(56)))
+
+
+@njit(cache=True)
+def _grouped(dirty, block, kind, common, following):
+    """Group states by their block and hash, but for those whose hash is the common one of the block.
+
+    By state the next one of its group, -1 behind the last, is written to `following`.
+
+    Returns:
+        A state of each group, and its hash.
+    """
+    table = np.full(2 * dirty.size + 1, -1, np.int64)
+    heads, kinds, groups = np.empty(dirty.size, np.int64), np.empty(dirty.size, np.uint64), 0
+    for state in dirty:
+        if kind[state] == common[block[state]]:
+            continue
+        slot = np.int64(_mixed(kind[state] ^ np.uint64(block[state])) % np.uint64(table.size))
+        while table[slot] >= 0 and not (
+            kinds[table[slot]] == kind[state] and block[heads[table[slot]]] == block[state]
+        ):
+            slot = (slot + 1) % table.size
+        if table[slot] < 0:
+            table[slot], heads[groups], kinds[groups], following[state] = groups, state, kind[state], -1
+            groups += 1
+        else:
+            following[state], heads[table[slot]] = heads[table[slot]], state
+    return heads[:groups], kinds[:groups]
+
+
+@njit(cache=True)
+def _split(state, following, elements, location, first, past, old, new):
+    """Split a group of states off their block, and give the smaller part a new number; return whether there are two."""
+    middle = first[old]
+    while state >= 0:
+        at, other = location[state], elements[middle]
+        elements[at], elements[middle] = other, state
+        location[other], location[state] = at, middle
+        middle += 1
+        state = following[state]
+    if middle == past[old]:
+        return False
+    if middle - first[old] <= past[old] - middle:
+        first[new], past[new] = first[old], middle
+        first[old] = middle
+    else:
+        first[new], past[new] = middle, past[old]
+        past[old] = middle
+    return True
+
+
+@njit(cache=True)
+def agree(source, symbol, target, block):
+    """Whether all states of a block have moves by the same symbols to the same blocks."""
+    out, out_first = ordered(source, block.size)
+    elements, bounds = ordered(block, int(block.max()) + 1)
+    leads = np.zeros(int(symbol.max()) + 1 if symbol.size else 0, np.int64)
+    stamp = np.full(leads.size, -1, np.int64)
+    for b in range(bounds.size - 1):
+        stands = elements[bounds[b]]
+        for n in range(out_first[stands], out_first[stands + 1]):
+            stamp[symbol[out[n]]], leads[symbol[out[n]]] = b, block[target[out[n]]]
+        for state in elements[bounds[b] + 1 : bounds[b + 1]]:
+            if out_first[state + 1] - out_first[state] != out_first[stands + 1] - out_first[stands]:
+                return False
+            for n in range(out_first[state], out_first[state + 1]):
+                if stamp[symbol[out[n]]] != b or leads[symbol[out[n]]] != block[target[out[n]]]:
+                    return False
+    return True
 
 
 @njit(cache=True)
 def _told_apart(source, symbol, target, class_of):
-    """Tell states apart by hashes of their moves, again and again while that finds many; the rest is left to `refine`.
+    """Tell states apart by hashes of all their moves, again and again while that finds many.
 
-    A hash only adds up what the moves write and where they lead, so states of one future are never told apart; that
-    others may stay together by chance does no harm.
+    A hash only adds up what the moves write and where they lead, so states of one future are never told apart.
     """
     block, blocks = _numbered(class_of.astype(np.uint64))
     before = 0
@@ -115,7 +164,7 @@ def _told_apart(source, symbol, target, class_of):
         before = blocks
         kind = block.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         for m in range(source.size):
-            kind[source[m]] += _mixed(np.uint64(symbol[m]) << np.uint64(32) ^ np.uint64(block[target[m]]))
+            kind[source[m]] += _moved(symbol[m], block[target[m]], np.uint64(0))
         block, blocks = _numbered(kind)
     return block
 
