@@ -11,9 +11,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from engine.pattern import ANY, character_sets
+from engine.pattern import ANY, Chars
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from engine.pattern import Pattern, Ranges
 
 
@@ -62,9 +64,9 @@ class Alphabet:
         return tuple(tuple((max(low, 128), high) for low, high in ranges if high > 127) for ranges in self.ranges)
 
 
-def alphabet_of(pattern: Pattern) -> Alphabet:
-    """Partition the code points by which character sets of a pattern hold them."""
-    sets = character_sets(pattern)
+def alphabet_of(nodes: Iterable[Pattern]) -> Alphabet:
+    """Partition the code points by which character sets of a pattern's nodes hold them."""
+    sets = list(dict.fromkeys(node.ranges for node in nodes if isinstance(node, Chars)))
     toggled: dict[int, list[int]] = {limit: [] for low, high in ANY for limit in (low, high + 1)}
     for number, ranges in enumerate(sets):
         for low, high in ranges:

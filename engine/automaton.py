@@ -16,8 +16,8 @@ import numpy as np
 from engine import effort, utf8
 from engine.determinise import Determiniser, OverBudgetError
 from engine.errors import Finding, Place, SizeError
-from engine.partition import breadth_first, prepare
-from engine.pattern import Complement, Graph, Intersection, Repeat, looks
+from engine.partition import alike, breadth_first, ordered, prepare
+from engine.pattern import Complement, Graph, Intersection, Repeat
 from engine.table import united
 
 if TYPE_CHECKING:
@@ -95,6 +95,13 @@ class ByteAutomaton:
         return np.append(0, np.cumsum(np.bincount(self.source, minlength=self.states)))
 
     @cached_property
+    def state_leaves(self) -> tuple[np.ndarray, list[set[int]]]:
+        """`(number, sets)`: what the moves of state `q` may come from are the leaves `sets[number[q]]`."""
+        number, states = alike(self.origin.astype(np.int64), self.rows)
+        origins = [set(self.origin[self.rows[q] : self.rows[q + 1]].tolist()) for q in states.tolist()]
+        return number, [{leaf for origin in own for leaf in self.origin_sets[origin]} for own in origins]
+
+    @cached_property
     def ptr(self) -> np.ndarray:
         """int64 `[states · byte_classes + 1]`: the moves of state `q` by class `c` begin at `q · byte_classes + c`."""
         cells = self.source.astype(np.int64) * self.byte_classes + self.symbol
@@ -165,14 +172,13 @@ def compile(
     Raises:
         SizeError: a budget is passed; names the construct that takes most of it.
     """
-    looking = looks(pattern)
-    if budget is None:
-        budget = LOOK_AROUND_BUDGET if looking else STATE_BUDGET
     prepare()
-    determiniser = Determiniser(pattern, budget)
+    determiniser = Determiniser(pattern, STATE_BUDGET if budget is None else budget)
+    if budget is None and determiniser.looking:
+        determiniser.budget = LOOK_AROUND_BUDGET
     try:
         with effort.limited(steps):
-            table, cost = _table(determiniser, steps, looking)
+            table, cost = _table(determiniser, steps)
             written = utf8.written(table, determiniser.alphabet, BYTE_BUDGET, together=cost is None)
     except OverBudgetError as error:
         raise _too_large(str(error), error.blame, source) from None
@@ -185,9 +191,9 @@ def compile(
     return replace(found, findings=(_kept(cost, table, source),))
 
 
-def _table(determiniser: Determiniser, steps: float, looking: bool) -> tuple[Table, OverBudgetError | None]:
+def _table(determiniser: Determiniser, steps: float) -> tuple[Table, OverBudgetError | None]:
     """Return the deterministic automaton, or a nondeterministic one and why it is that."""
-    if looking or isinstance(determiniser.pattern, (Intersection, Complement)):
+    if determiniser.looking or isinstance(determiniser.pattern, (Intersection, Complement)):
         return determiniser.table(), None
     try:
         with effort.limited(DETERMINISTIC_SHARE * steps):
@@ -217,8 +223,11 @@ def _byte_automaton(accepting: np.ndarray, written: Written, leaves: tuple[Origi
     final[number[: accepting.size]] = accepting
     moves = np.stack([number[source], symbol, number[target], origin])
     moves, class_of = _joined_classes(moves, classes)
+    order = np.arange(moves.shape[1])
+    for column, count in ((moves[2], states), (moves[1], classes), (moves[0], states)):
+        order = order[ordered(column[order], count)[0]]
     # In one layout whatever the number of moves: compiled loops are compiled anew for another.
-    source, symbol, target, origin = moves[:, np.lexsort(moves[2::-1])].astype(np.int32, order="C")
+    source, symbol, target, origin = moves[:, order].astype(np.int32, order="C")
     used = np.bincount(origin, minlength=len(sets)) > 0
     return ByteAutomaton(
         byte_class=class_of[byte_class].astype(np.uint8),
@@ -235,9 +244,9 @@ def _byte_automaton(accepting: np.ndarray, written: Written, leaves: tuple[Origi
 def _joined_classes(moves: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Join byte classes with the same moves and origins; return the moves and the new number of each old class."""
     source, symbol, target, origin = moves
-    order = np.lexsort((target, source, symbol))
+    # The moves of each class are in the order of `moves`, one for all classes.
+    order, ptr = ordered(symbol, classes)
     columns = np.stack([source, target, origin])[:, order]
-    ptr = np.searchsorted(symbol[order], np.arange(classes + 1))
     seen: dict[bytes, int] = {}
     number = np.asarray([seen.setdefault(columns[:, a:b].tobytes(), len(seen)) for a, b in pairwise(ptr)])
     # The first class of each group stands for all of it.

@@ -6,6 +6,7 @@ Deterministic, or where that passes the budget and the pattern allows it, nondet
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -63,8 +64,15 @@ class Determiniser:
     leaf_ids: dict[Origin, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.alphabet: Alphabet = alphabet_of(self.pattern)
+        self._inside = nodes(self.pattern, closed=True)
+        closed = any(isinstance(node, (Intersection, Complement)) for node in self._inside)
+        self.alphabet: Alphabet = alphabet_of(nodes(self.pattern) if closed else self._inside)
         self._tables: dict[int, Table] = {}
+
+    @cached_property
+    def looking(self) -> bool:
+        """Whether a look-around of the pattern's own text stands in it."""
+        return any(map(is_look, self._inside))
 
     def table(self) -> Table:
         """Return the minimal automaton of the whole pattern."""
@@ -92,10 +100,13 @@ class Determiniser:
                 leaf = self.leaf_ids.setdefault(origin, len(self.leaf_ids))
                 return Inverse(self._settled(self._machine(body)), self.alphabet.all, leaf)
             case _:
-                return self._thompson(without_edges(pattern))
+                return self._thompson(pattern)
 
     def _thompson(self, pattern: Pattern) -> Machine:
-        inside = nodes(pattern, closed=True)
+        inside = self._inside if pattern is self.pattern else nodes(pattern, closed=True)
+        if any(map(is_look, inside)):
+            pattern = without_edges(pattern)
+            inside = nodes(pattern, closed=True)
         try:
             effort.spend(len(inside))
         except effort.OutOfStepsError:

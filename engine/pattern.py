@@ -193,11 +193,6 @@ def moved(pattern: Pattern, place: Callable[[Origin], Origin]) -> Pattern:
     return again(pattern)
 
 
-def character_sets(pattern: Pattern) -> list[Ranges]:
-    """List the distinct sets of characters of a pattern."""
-    return list(dict.fromkeys(node.ranges for node in nodes(pattern) if isinstance(node, Chars)))
-
-
 def is_look(node: Pattern) -> bool:
     """Whether a node is a look-around, or what takes one, an atomic group."""
     return isinstance(node, (Look, Atomic))

@@ -298,15 +298,8 @@ def _too_many_pairs(automaton: ByteAutomaton, budget: int) -> SizeError:
 
 def _state_spans(automaton: ByteAutomaton) -> tuple[tuple[tuple[int, int], ...], ...]:
     """For each byte state the distinct source spans of the leaves that its moves come from, in source order."""
-    from engine.partition import alike
-
-    rows = automaton.rows
-    number, states = alike(automaton.origin.astype(np.int64), rows)
-    spans = []
-    for state in states.tolist():
-        origins = set(automaton.origin[rows[state] : rows[state + 1]].tolist())
-        leaves = {leaf for origin in origins for leaf in automaton.origin_sets[origin]}
-        spans.append(tuple(sorted({automaton.leaves[leaf][:2] for leaf in leaves})))
+    number, sets = automaton.state_leaves
+    spans = [tuple(sorted({automaton.leaves[leaf][:2] for leaf in leaves})) for leaves in sets]
     return tuple(spans[n] for n in number.tolist())
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import composition, constraints, effort, subsets, token_automaton
+from engine import composition, constraints, effort, program, subsets, token_automaton
 from engine.determinise import Determiniser, OverBudgetError
 from engine.machines import Subsets
-from engine.partition import breadth_first, distances, refine
+from engine.partition import agree, alike, breadth_first, distances, ordered, refine
 from engine.pattern import Chars, Concat, Graph, Origin, Pattern, Repeat, Union
 from engine.vocabulary import Vocabulary
 
@@ -110,6 +110,29 @@ def test_refinement_joins_the_states_that_no_round_of_moore_tells_apart(moves, a
                 assert (found[p] == found[q]) == (expected[p] == expected[q])
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_refinement_of_large_automata_is_that_of_moore_and_no_coarser_one_agrees(seed: int) -> None:
+    rng, states, symbols = np.random.default_rng(seed), 400, 1 + seed % 3
+    there = rng.random((states, symbols)) < 0.9
+    to = rng.integers(0, states, (states, symbols))
+    chain = np.arange(states) < seed * 40  # long ways to what tells states apart
+    to[chain, 0], there[chain, 0] = np.flatnonzero(chain) + 1, True
+    source, symbol = np.nonzero(there)
+    target, classes = to[source, symbol], (rng.random(states) < 0.02).astype(np.int64)
+    block = classes
+    for _ in range(states):
+        rows = np.where(there, block[to], -1)
+        block = np.unique(np.column_stack([block, rows]), axis=0, return_inverse=True)[1].reshape(-1)
+    found = refine(source, symbol, target, classes)
+    blocks = block.max() + 1
+    assert np.unique(np.stack([found, block]), axis=1).shape[1] == blocks == found.max() + 1
+    assert agree(source, symbol, target, found)
+    for a, b in rng.integers(0, blocks, (20, 2)).tolist():
+        joined = np.where(found == a, b, found)
+        same = a == b or classes[found == a][0] != classes[found == b][0]
+        assert same or not agree(source, symbol, target, np.unique(joined, return_inverse=True)[1])
+
+
 @settings(max_examples=100, deadline=None)
 @given(MOVES, st.lists(st.booleans(), min_size=8, max_size=8))
 def test_distances_are_the_fewest_moves_to_a_goal(moves, goals) -> None:
@@ -124,7 +147,7 @@ def test_distances_are_the_fewest_moves_to_a_goal(moves, goals) -> None:
 
 def test_no_constraint_makes_the_compiled_loops_compile_anew() -> None:
     vocabulary = Vocabulary((b"a", b"b", b"c", b"d"), frozenset(), frozenset())
-    loops = (subsets.explore, refine, distances, breadth_first, composition.compose)
+    loops = (program.run, subsets.explore, refine, alike, ordered, distances, breadth_first, composition.compose)
     counts = []
     for source in ("[ab]{3}c|d", "a", "[ab]*", "", "(?=a)[ab]b", "a|é"):
         token_automaton.compile(constraints.read("regex", source), vocabulary)

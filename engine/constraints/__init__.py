@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from engine import automaton, effort
+from engine import automaton, effort, pattern
 from engine.errors import ApproximationError, ConfigError, SizeError
 
 if TYPE_CHECKING:
@@ -150,6 +150,11 @@ class Constraint:
     def text(self) -> str:
         """The source as one text, which origins point into."""
         return self.source if isinstance(self.source, str) else "\n".join(self.source)
+
+    @cached_property
+    def nodes(self) -> list[Pattern]:
+        """Every node of the pattern once, though it may stand in many places."""
+        return pattern.nodes(self.pattern)
 
     @cached_property
     def automaton(self) -> ByteAutomaton:

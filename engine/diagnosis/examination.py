@@ -19,7 +19,7 @@ from engine.errors import (
     PatternSyntaxError,
     SizeError,
 )
-from engine.pattern import Repeat, nodes
+from engine.pattern import Repeat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -167,7 +167,7 @@ def _size(constraint: Constraint) -> list[Finding]:
         return []
     states = _states_by_leaf(compiled)
     largest = [leaf for leaf in np.argsort(-states, kind="stable")[:SHOWN].tolist() if states[leaf]]
-    repeats = [node for node in nodes(constraint.pattern) if isinstance(node, Repeat)]
+    repeats = [node for node in constraint.nodes if isinstance(node, Repeat)]
     places = [place_of(constraint, _copied(repeats, compiled.leaves[leaf])) for leaf in largest]
     message = (
         f"The constraint has {compiled.states:,} states over bytes; {states[largest[0]]:,} of them can write "
@@ -183,14 +183,11 @@ def _size(constraint: Constraint) -> list[Finding]:
 
 def _states_by_leaf(automaton: ByteAutomaton) -> np.ndarray:
     """Return int `[leaves]`: how many states have a move that each leaf may write."""
-    sets, leaves = len(automaton.origin_sets), len(automaton.leaves)
-    state, origin = np.divmod(np.unique(automaton.source.astype(np.int64) * sets + automaton.origin), sets)
-    sizes = np.asarray([len(found) for found in automaton.origin_sets])
-    flat = np.asarray([leaf for found in automaton.origin_sets for leaf in found])
-    count = sizes[origin]
-    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    leaf = flat[np.repeat((np.cumsum(sizes) - sizes)[origin], count) + nth]
-    return np.bincount(np.unique(np.repeat(state, count) * leaves + leaf) % leaves, minlength=leaves)
+    number, sets = automaton.state_leaves
+    found = np.zeros(len(automaton.leaves), np.int64)
+    for leaves, states in zip(sets, np.bincount(number).tolist(), strict=True):
+        found[list(leaves)] += states
+    return found
 
 
 def _copied(repeats: list[Repeat], leaf: Origin) -> Origin:

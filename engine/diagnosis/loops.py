@@ -12,7 +12,7 @@ from engine import effort
 from engine.diagnosis import graphs, schema, strings
 from engine.diagnosis.subject import finding_at, listed, named, place_of, places_of
 from engine.errors import Finding
-from engine.pattern import Chars, Repeat, nodes
+from engine.pattern import Chars, Repeat
 
 if TYPE_CHECKING:
     from engine.constraints import Constraint
@@ -45,7 +45,7 @@ def loops(constraint: Constraint, blanks: bool) -> set[int]:
 
 def _blank_leaves(constraint: Constraint) -> set[int]:
     """The leaves whose characters are all blanks."""
-    characters = [(n.origin, n.ranges) for n in nodes(constraint.pattern) if isinstance(n, Chars)]
+    characters = [(n.origin, n.ranges) for n in constraint.nodes if isinstance(n, Chars)]
     other = {origin for origin, ranges in characters if not _blank(ranges)}
     blank = {origin for origin, _ in characters} - other
     return {leaf for leaf, origin in enumerate(constraint.automaton.leaves) if origin in blank}
@@ -140,7 +140,7 @@ def remedies_of_size(finding: Finding, config: Config) -> list[tuple[str, dict[s
 
 def _unbounded(constraint: Constraint) -> list[Place]:
     """The places of the repetitions without an upper limit."""
-    found = {n.origin for n in nodes(constraint.pattern) if isinstance(n, Repeat) and n.most is None}
+    found = {n.origin for n in constraint.nodes if isinstance(n, Repeat) and n.most is None}
     return [place_of(constraint, origin) for origin in found]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from engine import constraints
 from engine.diagnosis import empty
 from engine.errors import InputError, Place
-from engine.pattern import Chars, nodes
+from engine.pattern import Chars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,9 +40,7 @@ class Run:
         if self.constraint is None:
             return {}
         return {
-            (n.origin.start, n.origin.stop): n.origin.pointer
-            for n in nodes(self.constraint.pattern)
-            if isinstance(n, Chars)
+            (n.origin.start, n.origin.stop): n.origin.pointer for n in self.constraint.nodes if isinstance(n, Chars)
         }
 
     @cached_property
