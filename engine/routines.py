@@ -40,8 +40,7 @@ class Writer:
         self.nodes: list[Pattern] = []
         self.widest = 1
         self._alphabet, self._leaf_ids, self._tables, self._most = alphabet, leaf_ids, tables, most
-        self._numbers: dict[int, int] = {}
-        self._atoms: dict[int, list[int]] = {}
+        self._known: dict[int, tuple[int, ...]] = {}
         self._routines: list[list[int]] = []
         self._code: list[int] = []
         self._height = 0
@@ -55,35 +54,52 @@ class Writer:
         starts = np.asarray(list(accumulate(map(len, parts)))[:-1], np.int64)
         return np.fromiter(chain.from_iterable(parts), np.int32), starts
 
-    def _subroutine(self, pattern: Pattern) -> int:
-        """Return the number of a node's subroutine, which is written where it isn't yet."""
-        known = self._numbers.get(id(pattern))
-        if known is not None:
-            return known
-        number = self._numbers[id(pattern)] = len(self.nodes)
+    def _add(self, pattern: Pattern) -> None:
+        """Write what a pattern in front of what comes next takes."""
+        self._code += self._known.get(id(pattern)) or self._written(pattern)
+
+    def _written(self, pattern: Pattern) -> tuple[int, ...]:
+        """Return the atom of a leaf, or the call of a node's subroutine, which is written here."""
+        if isinstance(pattern, Chars):
+            # It writes itself; the copies of a repetition are one leaf.
+            leaf = self._leaf_ids.setdefault(pattern.origin, len(self._leaf_ids))
+            found = self._atom(self._alphabet.symbols_of[pattern.ranges], frozenset((leaf,)))
+        else:
+            found = program.CALL, len(self.nodes)
+            self._subroutine(pattern)
+        self._known[id(pattern)] = found
+        return found
+
+    def _atom(self, symbols: Symbols, leaves: frozenset[int]) -> tuple[int, ...]:
+        if not symbols:
+            return program.OPEN, 1
+        read = self.reads.setdefault(symbols, len(self.reads))
+        return program.ATOM, read, self.leaf_sets.setdefault(leaves, len(self.leaf_sets))
+
+    def _subroutine(self, pattern: Pattern) -> None:
+        number, outside = len(self.nodes), (self._code, self._height)
+        self._code, self._height = list[int](), 0
         self.nodes.append(pattern)
-        self._routines.append([])
-        outside, self._code, self._height = (self._code, self._height), self._routines[number], 0
+        self._routines.append(self._code)
         self._node(pattern, number)
         self._code.append(program.RETURN)
         self._code, self._height = outside
-        return number
 
     def _node(self, pattern: Pattern, number: int) -> None:
-        match pattern:
-            case Concat(parts):
-                for part in reversed(parts):
-                    self._add(part)
-            case Union(parts):
-                self._union(parts)
-            case Look():
-                self._look(pattern)
-            case Atomic(body):
-                self._atomic(body)
-            case _:
-                self._code += (program.INSIDE, number)
-                self._construct(pattern)
-                self._code += (program.INSIDE, -1)
+        # By isinstance, as in `pattern.children`: this is done for every key typed.
+        if isinstance(pattern, Concat):
+            for part in reversed(pattern.parts):
+                self._add(part)
+        elif isinstance(pattern, Union):
+            self._union(pattern.parts)
+        elif isinstance(pattern, Look):
+            self._look(pattern)
+        elif isinstance(pattern, Atomic):
+            self._atomic(pattern.body)
+        else:
+            self._code += (program.INSIDE, number)
+            self._construct(pattern)
+            self._code += (program.INSIDE, -1)
 
     def _construct(self, pattern: Pattern) -> None:
         match pattern:
@@ -99,26 +115,6 @@ class Writer:
                     (n, (symbols, leaves), to) for n in range(table.states) for symbols, to, leaves in table.moves(n)
                 ]
                 self._web(table.states, moves, set(np.flatnonzero(table.accepting).tolist()))
-
-    def _add(self, pattern: Pattern) -> None:
-        """Write what a pattern in front of what comes next takes."""
-        if isinstance(pattern, Chars):
-            self._code += self._atoms.get(id(pattern)) or self._chars(pattern)
-        else:
-            number = self._subroutine(pattern)
-            self._code += (program.CALL, number)
-
-    def _chars(self, leaf: Chars) -> list[int]:
-        """Return the atom of a leaf, which writes itself; the copies of a repetition are one leaf."""
-        number = self._leaf_ids.setdefault(leaf.origin, len(self._leaf_ids))
-        found = self._atoms[id(leaf)] = self._atom(self._alphabet.symbols_of[leaf.ranges], frozenset((number,)))
-        return found
-
-    def _atom(self, symbols: Symbols, leaves: frozenset[int]) -> list[int]:
-        if not symbols:
-            return [program.OPEN, 1]
-        read = self.reads.setdefault(symbols, len(self.reads))
-        return [program.ATOM, read, self.leaf_sets.setdefault(leaves, len(self.leaf_sets))]
 
     def _keep(self) -> int:
         """Keep the state that what comes next leads to; return its slot."""
