@@ -181,7 +181,8 @@ export function create(root, go, view) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const taken = () => { event.preventDefault(); event.stopPropagation(); };
     if (event.key === 'Escape' && (passing.mark || kept.mark) && !document.querySelector('dialog[open]')) {
-      taken();
+      const hint = passing.mark && passing.element.classList.contains('hint');
+      if (!hint || !event.target.closest?.('.ds-panel.large')) taken();   // there it says what the key does
       if (passing.mark) refuse(); else release();
     } else if (event.key === 'Enter' && !event.shiftKey && !kept.element.contains(event.target)) {
       touch = false;

@@ -25,9 +25,14 @@ export function frame({name, title, content, controls = [], rows = null, lines =
     const on = element.classList.toggle('large');
     large.setAttribute('aria-pressed', String(on));
     large.dataset.tip = on ? 'Back to its place (Esc)' : 'Fill the page';
+    if (on) document.addEventListener('keydown', onKey); else document.removeEventListener('keydown', onKey);
     redraw();
   }
-  element.addEventListener('keydown', event => { if (event.key === 'Escape' && element.classList.contains('large')) { event.stopPropagation(); maximise(); } });
+  const isLarge = () => element.classList.contains('large');
+  element.addEventListener('keydown', event => { if (event.key === 'Escape' && isLarge()) { event.stopPropagation(); maximise(); } });
+  // The focus may be nowhere, as behind a click on a picture; and it must not go on to what the panel covers.
+  function onKey(event) { if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]')) maximise(); }
+  element.addEventListener('focusout', ({relatedTarget: to}) => { if (isLarge() && to && !element.contains(to) && !to.closest('dialog, [popover]')) maximise(); });
 
   let open = false;
   function tabulate() {

@@ -45,6 +45,36 @@ def test_nothing_lies_over_a_panel_that_fills_the_page_and_a_picture_uses_its_he
         expect(panel).not_to_have_class(re.compile("large"))
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_one_escape_brings_a_panel_back_wherever_the_focus_is_and_tab_never_goes_on_behind_it(
+    debugger: Debugger, width: int
+) -> None:
+    page = debugger.page
+    page.set_viewport_size({"width": width, "height": 844})
+    debugger.open(PAIR)
+    debugger.wait("detail", "here")
+    panel, open_ = page.locator(".ds-panel.ds-midpoint"), re.compile("large")
+    button = panel.get_by_role("button", name="fill the page")
+    button.focus()
+    debugger.press("Enter")
+    expect(page.locator("#ds-card")).to_contain_text("Back to its place")
+    debugger.press("Escape")
+    expect(panel).not_to_have_class(open_)
+    expect(button).to_be_focused()
+    debugger.press("Enter")
+    expect(panel).to_have_class(open_)
+    debugger.blur()
+    debugger.press("Escape")
+    expect(panel).not_to_have_class(open_)
+    button.focus()
+    debugger.press("Enter")
+    expect(panel).to_have_class(open_)
+    button.focus()
+    debugger.press("Tab")
+    expect(button).not_to_be_focused()
+    expect(panel).not_to_have_class(open_)
+
+
 def test_the_keys_open_at_their_beginning_on_a_phone(debugger: Debugger) -> None:
     page = debugger.page
     page.set_viewport_size({"width": 390, "height": 844})
