@@ -26,7 +26,7 @@ export function build({root, props, server, trigger, go, act, view, redraw}) {
   const card = explainer.create(root, go, view), offline = Boolean(props.offline);
   // What the pointer is over, a transient second focus: panels mark it with dots, and nothing else follows it.
   const hover = at => { for (const part of [parts.tokens, parts.loom, parts.trellis]) part.ghost(at); };
-  const parts = {scrubber: scrubber.create(go, card), tokens: tokens.create(go, card, offline, (position, side) => parts.automaton.point(position, side), hover), phases: phases.create(go), loom: loom.create(go, card, offline, hover), tree: tree.create(go, card), trellis: trellis.create(go, card, server, hover), weights: weights.create(go, card, server),
+  const parts = {scrubber: scrubber.create(go, card), tokens: tokens.create(go, card, offline, (position, side) => parts.automaton.point(position, side), hover), phases: phases.create(go), loom: loom.create(go, card, offline, hover), tree: tree.create(go, card, trigger), trellis: trellis.create(go, card, server, hover), weights: weights.create(go, card, server),
     inspector: inspector.create(go, card, server, hover, offline), exact: exact.create(go, server), midpoint: midpoint.create(), automaton: automaton.create(go, card, props.graphviz, (positions, side) => parts.tokens.light(positions, side)), commits: commits.create(go), compare: compare.create(go, card, server, act), breaks: breaks.create(go, trigger, server), findings: findings.create(go, trigger, server)};
   const choices = props.choices ?? {kinds: ['regex', 'choices'], remasking: ['low_confidence', 'random']};
   const fork = forks.create(trigger, choices), runs = runTree.create(trigger, go);

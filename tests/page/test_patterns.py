@@ -41,6 +41,30 @@ def open_example(debugger: Debugger, name: str) -> None:
     debugger.wait("run", f"example:{name}")
 
 
+def test_a_step_is_drawn_beside_itself_from_left_to_right_and_back_with_the_same_noise(
+    debugger: Debugger, table: Callable[..., str]
+) -> None:
+    page = debugger.open().page
+    debugger.run(form(table([ROW] * 8)))
+    debugger.wait("detail", "here")
+    debugger.blur()
+    debugger.press("Home", "ArrowRight")
+    debugger.wait("step", "1")
+    parent = debugger.get("run")
+    panel = page.locator(".ds-panel.ds-tree")
+    panel.get_by_role("button", name="draw left to right").click()
+    expect(page.locator('[data-ready]:not([data-compare=""])')).to_have_count(1)
+    expect(page.locator("#debugger [data-running=no]")).to_have_count(1)
+    child = sessions.RUNS.get(debugger.get("compare"))
+    assert (debugger.get("run"), child.parent, len(child.steps)) == (parent, parent, 2)
+    assert (child.header.config.sampler, child.header.config.seed) == ("chain", 3)
+    debugger.blur()
+    debugger.press("b")
+    expect(panel).to_contain_text("Drawn from left to right: 8 states, each given the one before it.")
+    expect(panel).to_contain_text("in 4 rounds")
+    expect(panel.get_by_role("button", name="draw midpoints")).to_be_visible()
+
+
 def test_the_tour_finds_the_hopeless_step_pins_one_token_and_sees_the_fork_succeed(debugger: Debugger) -> None:
     page = debugger.open().page
     open_example(debugger, "no-such-hour")

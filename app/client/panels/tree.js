@@ -6,7 +6,7 @@ import * as parts from '../parts.js';
 import {spanOf, spansOf} from '../run.js';
 import {levelOf} from './phases.js';
 
-export function create(go, card) {
+export function create(go, card, trigger) {
   const canvas = el('canvas', {class: 'ds-layer'});
   const plot = el('div', {class: 'ds-plot', role: 'application', tabindex: 0, 'aria-roledescription': 'tree of spans', 'aria-label': 'Midpoint tree; arrow keys move in it'}, canvas);
   const note = el('p', {class: 'ds-note', hidden: true});
@@ -15,7 +15,12 @@ export function create(go, card) {
   const slider = el('input', {type: 'range', class: 'ds-level', min: -1, 'aria-label': 'Levels drawn', onkeydown: event => event.stopPropagation()}), drawnLevels = el('output', {class: 'ds-note'});
   slider.addEventListener('input', () => go({phase: +slider.value < 0 ? 'sweep' : slider.value === slider.max ? null : `level${slider.value}`}));
   const legend = el('span', {class: 'ds-note'});
-  let x, rowH, now;
+  // The same step in the other order, as a fork: the law is the same, and so is the noise.
+  const reorder = el('button', {type: 'button', class: 'ds-button', 'data-online': '', onclick: () => {
+    const {run, step} = at, value = run.config.sampler === 'chain' ? 'midpoint' : 'chain';
+    trigger('fork', {run: run.id, step, edits: [{kind: 'set', name: 'sampler', value}], instant: Boolean(run.at('recorded', step))});
+  }});
+  let x, rowH, now, at;
 
   const find = event => {
     if (!now) return null;
@@ -45,12 +50,18 @@ export function create(go, card) {
     note.hidden = has;
     now = has ? {run, step, length, node, position} : null;
     slider.hidden = drawnLevels.hidden = !has;
+    at = {run, step};
+    const levels = spanOf(1, length).level + (length > 1 ? 1 : 0) || 1, {sampler, temperature} = run.config, inOrder = sampler === 'chain';
+    reorder.hidden = !temperature || !['chain', 'midpoint', 'tree'].includes(sampler);
+    reorder.textContent = inOrder ? 'Draw midpoints' : 'Draw left to right';
+    reorder.dataset.tip = `The same step beside it, ${inOrder ? 'by a midpoint tree' : 'one boundary after the other'}, with the same noise${run.at('recorded', step) ? '' : '; its mean field was not recorded, so the model is asked from here on'}`;
     if (!has) {
-      note.textContent = `The sampler “${run.config.sampler}” draws no midpoints. Choose midpoint or tree to see them.`;
+      legend.textContent = '';
+      note.textContent = inOrder && temperature ? `Drawn from left to right: ${length} states, each given the one before it. A midpoint tree draws as many in ${levels} rounds, all of a level at once.`
+        : `The sampler “${sampler}” draws no midpoints. Choose midpoint or tree to see them.`;
       return;
     }
     x = axis(length, width);
-    const levels = spanOf(1, length).level + (length > 1 ? 1 : 0) || 1;
     const padded = (length & length - 1) > 0;
     legend.textContent = `darker: more entropy${padded ? ' · hatched: no midpoint' : ''}`;
     slider.max = levels;
@@ -111,5 +122,5 @@ export function create(go, card) {
       return [m, level, start, stop, run.at('path', step, m), parts.words(parts.partsOf(run, run.at('path', step, m))), run.at('midpoint_log_probability', step, m), run.at('midpoint_entropy', step, m)];
     })};
   }
-  return {element, update, rows, controls: [legend, slider, drawnLevels]};
+  return {element, update, rows, controls: [legend, slider, drawnLevels, reorder]};
 }
