@@ -161,13 +161,16 @@ def size(pattern: Pattern) -> int:
     known: dict[int, int] = {}
 
     def counted(part: Pattern) -> int:
-        if id(part) not in known:
+        found = known.get(id(part))
+        if found is None:
             copies = max(part.most or part.least, 1) if isinstance(part, Repeat) else 1
-            effort.spend(3)
-            known[id(part)] = copies * sum(map(counted, children(part))) + isinstance(part, Chars)
-        return known[id(part)]
+            found = 1 if isinstance(part, Chars) else copies * sum(map(counted, children(part)))
+            known[id(part)] = found
+        return found
 
-    return counted(pattern)
+    found = counted(pattern)
+    effort.spend(3 * len(known))
+    return found
 
 
 def listed(pattern: Pattern, limit: int) -> list[str] | None:

@@ -58,6 +58,7 @@ class Writer:
     empty: dict[Goal, None] = field(default_factory=dict)
     opened: dict[str, None] = field(default_factory=dict)
     exponents: bool = False
+    _numbers: dict[Texts, Pattern | None] = field(default_factory=dict)
     _quoted: dict[tuple[Texts, tuple[str, ...], str], Pattern | None] = field(default_factory=dict)
     _anything: dict[tuple[int, Origin], Pattern] = field(default_factory=dict)
 
@@ -112,11 +113,15 @@ class Writer:
 
     def number(self, part: Texts) -> Pattern | None:
         """Return the spellings of a set of numbers."""
+        self.exponents = True
+        if part not in self._numbers:
+            self._numbers[part] = self._number(part)
+        return self._numbers[part]
+
+    def _number(self, part: Texts) -> Pattern | None:
         if part.is_all:
-            self.exponents = True
             whole = numbers.numbers(part.origin)
             return whole if self.plain_integers else spelling.union([whole, numbers.with_exponent(part.origin)])
-        self.exponents = True
         if part.parts == (numbers.integers(part.origin),):  # what most numbers are; there is nothing to work out
             return self._integers(part.origin)
         pattern = part.pattern()
