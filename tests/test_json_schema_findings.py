@@ -115,6 +115,13 @@ CONTRADICTIONS = [
     ("shadowed", {"anyOf": [{"type": "string"}, {"type": "string", "maxLength": 3}]}, "/anyOf/1"),
     ("shadowed", {"anyOf": [{"enum": [1, "a"]}, {"const": True}, {"type": "integer"}, {"const": 4}]}, "/anyOf/3"),
     ("shadowed", {"oneOf": [{"minProperties": 2, "type": "object"}, {"type": "object"}]}, "/oneOf/0"),
+    ("dead-alternative", {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 5, "maximum": 3}]}, "/anyOf/1"),
+    (
+        "dead-alternative",
+        {"type": "string", "anyOf": [{"type": "null"}, {"maxLength": 3}, {"minLength": 5}]},
+        "/anyOf/0",
+    ),
+    ("dead-alternative", {"oneOf": [{"type": "string", "enum": [1, 2]}, {"type": "null"}]}, "/oneOf/0"),
 ]
 
 
@@ -158,7 +165,28 @@ def test_no_change_is_offered_where_the_place_says_nothing_of_it():
     ],
 )
 def test_alternatives_of_which_each_adds_something_and_samples_that_fit_are_not_told_of(schema):
-    assert not {"shadowed", "default-contradicts", "example-contradicts"} & {f.code for f in read(schema).findings}
+    told = {"shadowed", "dead-alternative", "default-contradicts", "example-contradicts"}
+    assert not told & {f.code for f in read(schema).findings}
+
+
+def test_taking_out_an_alternative_that_nothing_takes_keeps_the_language():
+    schema = {
+        "type": ["string", "null"],
+        "anyOf": [{"type": "integer"}, {"maxLength": 1, "type": "string"}, {"const": None}],
+    }
+    constraint = read(schema)
+    (finding,) = found(constraint, "dead-alternative")
+    less = read(finding.edits[0].apply(constraint.text))
+    texts = ["null", "1", '""', '"a"', '"ab"', "true"]
+    assert [text for text in texts if constraint.accepts(text)] == ["null", '""', '"a"']
+    assert [text for text in texts if less.accepts(text)] == ["null", '""', '"a"']
+
+
+def test_the_alternatives_of_what_accepts_nothing_are_not_told_one_by_one():
+    nothing = {"type": "boolean", "anyOf": [{"type": "integer"}, {"type": "string"}]}
+    schema = {"properties": {"a": {"type": "null", "enum": [1]}, "b": nothing}, "type": "object"}
+    assert found(read(schema), "unsatisfiable")
+    assert found(read(schema), "dead-alternative") == []
 
 
 @pytest.mark.parametrize(

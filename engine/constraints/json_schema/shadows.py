@@ -1,4 +1,4 @@
-"""Alternatives whose values all belong to another alternative as well."""
+"""Alternatives that allow nothing where they stand, and those whose values all belong to another one as well."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine import effort
 from engine.constraints.json_schema import combination, edits
 from engine.constraints.json_schema.document import child
 from engine.constraints.json_schema.expansion import TooManyPlacesError
-from engine.constraints.json_schema.goals import every, negated
+from engine.constraints.json_schema.goals import TRUE, every, negated
 from engine.constraints.json_schema.report import InexactError
 from engine.constraints.json_schema.values import TooManyShapesError
 from engine.determinise import OverBudgetError
@@ -26,7 +26,7 @@ STEPS = 300_000
 
 
 def tell(expansion: Expansion) -> None:
-    """Tell of alternatives that another one makes superfluous, as far as little work shows it."""
+    """Tell of alternatives that allow nothing, or nothing more than another one, as far as little work shows it."""
     try:
         with effort.apart(STEPS):
             for place in expansion.places:
@@ -38,8 +38,12 @@ def tell(expansion: Expansion) -> None:
 
 def _tell(expansion: Expansion, place: Place, keyword: str) -> None:
     goals = combination.branches(expansion, place, keyword) if keyword in place.schema else []
-    gone: set[int] = set()
-    for i, goal in enumerate(goals if len(goals) <= ALTERNATIVES else ()):
+    if len(goals) > ALTERNATIVES:
+        return
+    gone = _tell_dead(expansion, place, keyword, goals)
+    for i, goal in enumerate(goals):
+        if i in gone:
+            continue
         around = next(
             (j for j, other in enumerate(goals) if j not in (i, *gone) and _within(expansion, goal, other)), None
         )
@@ -63,12 +67,41 @@ def _tell(expansion: Expansion, place: Place, keyword: str) -> None:
         )
 
 
-def _within(expansion: Expansion, goal: Goal, other: Goal) -> bool:
-    """Whether it is certain that a goal's values are all in another."""
-    if goal == other:
-        return True
+def _tell_dead(expansion: Expansion, place: Place, keyword: str, goals: list[Goal]) -> set[int]:
+    """Tell of alternatives without a value, what stands beside the keyword included; return which."""
+    whole = expansion.schemas.goal(place.schema, place.pointer, place.resolver)
+    # In 'oneOf' an alternative that overlaps is refused as a whole: of it alone nothing would be said.
+    around = whole if keyword == "anyOf" else TRUE
+    if len(goals) < 2 or _is_empty(expansion, whole):
+        return set()
+    dead = {i for i, goal in enumerate(goals) if _is_empty(expansion, every(around, goal))}
+    for i in sorted(dead):
+        inner, document = child(place.pointer, keyword, i), expansion.report.document
+        alone = _is_empty(expansion, goals[i])
+        expansion.report.add(
+            Finding(
+                "dead-alternative",
+                "warning",
+                document.place(inner),
+                f"No value satisfies {inner}"
+                + (", so" if alone else f" with what stands beside '{keyword}', so")
+                + " this alternative is never taken.",
+                ("Remove it, or loosen what contradicts in it.",),
+                edits=(edits.removed(document, inner),) if inner in document.spans else (),
+            )
+        )
+    return dead
+
+
+def _is_empty(expansion: Expansion, goal: Goal) -> bool:
+    """Whether it is certain that a goal has no value."""
     try:
         with expansion.report.exactly():
-            return not expansion.is_empty(goal) and expansion.is_empty(every(goal, negated(other)))
+            return expansion.is_empty(goal)
     except (InexactError, TooManyShapesError, OverBudgetError, InputError):
         return False
+
+
+def _within(expansion: Expansion, goal: Goal, other: Goal) -> bool:
+    """Whether it is certain that a goal's values are all in another."""
+    return goal == other or (not _is_empty(expansion, goal) and _is_empty(expansion, every(goal, negated(other))))
