@@ -238,7 +238,7 @@ class _Reader:
         here = f"{self.word!r} stands" if self.kind else "the text ends"
         return BreakpointError(
             f"The breakpoint can't be read at column {self.start + 1}: {here} where {wanted} is needed.",
-            'Write it like  kl > 2 and token == "}"  or  log_partition drops 3.',
+            'Write it like  kl > 2 and token == "}",  log_partition drops 3  or  mar < 0.5 and position == 3.',
             Place(self.text, self.start, max(self.at, self.start)),
         )
 
@@ -274,7 +274,7 @@ class _Reader:
         return self.atom()
 
     def atom(self) -> tuple[Test, bool]:
-        name = self.word
+        name = self.word.lower()  # Mf, Mar and KL are written so elsewhere
         if self.kind != "word" or name not in WORDS:
             raise self.error(f"one of {', '.join(WORDS)}")
         self.take()

@@ -47,6 +47,7 @@ VOCABULARY = RUN.header.vocabulary
         ("mar<=0.3", lambda t, s, i: s.confidence_mar[i] <= 0.3),
         ("entropy_posterior < 1 and entropy_mean_field > 1", lambda t, s, i: s.entropy_posterior[i] < 1 < s.entropy_mean_field[i]),
         ("forbidden_mass > 0.1", lambda t, s, i: s.forbidden_mass[i] > 0.1),
+        ("Mar < 0.3 and KL > 0.1 and position == 3", lambda t, s, i: s.confidence_mar[i] < 0.3 and s.kl[i] > 0.1 and i == 3),
         ('token == "."', lambda t, s, i: s.drawn[i] == 10),
         ("token in {'1', \"2\"}", lambda t, s, i: s.drawn[i] in (1, 2)),
         ('token != "7"', lambda t, s, i: s.drawn[i] != 7),
