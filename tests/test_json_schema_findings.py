@@ -135,6 +135,19 @@ def test_each_change_that_is_offered_mends_what_is_told(code, schema, pointer):
         assert found(read(edit.apply(constraint.text)), code) == []
 
 
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "null"}}}, "Further members of any value are allowed at the root;"),
+        ({"items": {"properties": {}, "type": "object"}, "type": "array"}, "Further members of any value are allowed at /items;"),
+        ({"type": "object", "properties": {"a": True}, "additionalProperties": False}, "Any value is allowed at /properties/a;"),
+    ],
+)  # fmt: skip
+def test_an_object_that_is_open_is_told_apart_from_a_value_that_may_be_any(schema, told):
+    (finding,) = found(read(schema), "any-depth")
+    assert finding.message.startswith(told)
+
+
 def test_of_a_name_that_stands_twice_the_one_that_is_not_used_can_be_taken_out():
     constraint = read('{"type": "string", "maxLength": 3, "type": "null"}')
     (finding,) = found(constraint, "duplicate-key")

@@ -86,11 +86,13 @@ def _tell_depths(report: Report, writer: Writer) -> None:
         )
     if writer.opened:
         first, *more = writer.opened
+        is_object = report.document.keyword(first, "properties") is not None
+        at, what = (first.removesuffix("/type"), "Further members") if is_object else (first, "Any value")
         report.approximated(
             "any-depth",
             first,
-            f"Any value is allowed at {first or 'the root'}{_others(more)}; arrays and objects in it are accepted down "
-            f"to {writer.any_depth} levels.",
+            f"{what} {'of any value are' if is_object else 'is'} allowed at {at or 'the root'}{_others(more)}; arrays "
+            f"and objects in {'them' if is_object else 'it'} are accepted down to {writer.any_depth} levels.",
             "Say what is allowed there; for objects without further members add '\"additionalProperties\": false'.",
             accepts="too little",
             edits=_closed(report, list(writer.opened)),
