@@ -22,25 +22,28 @@ if TYPE_CHECKING:
 ALTERNATIVES = 12
 """More of them are not compared with each other."""
 STEPS = 300_000
-"""Of work for all comparisons of one schema; see `engine.effort`."""
+"""Of work for all comparisons of one kind in a schema; see `engine.effort`."""
 
 
 def tell(expansion: Expansion) -> None:
     """Tell of alternatives that allow nothing, or nothing more than another one, as far as little work shows it."""
-    try:
-        with effort.apart(STEPS):
-            for place in expansion.places:
-                for keyword in ("anyOf", "oneOf"):
-                    _tell(expansion, place, keyword)
-    except (effort.OutOfStepsError, TooManyPlacesError):
-        return  # what is left is not compared
+    listed = [
+        (place, keyword, goals, set[int]())
+        for place in expansion.places
+        for keyword in ("anyOf", "oneOf")
+        if keyword in place.schema and len(goals := combination.branches(expansion, place, keyword)) <= ALTERNATIVES
+    ]
+    for tell_of in (_tell_dead, _tell_shadowed):
+        try:
+            with effort.apart(STEPS):
+                for place, keyword, goals, gone in listed:
+                    tell_of(expansion, place, keyword, goals, gone)
+        except (effort.OutOfStepsError, TooManyPlacesError):
+            continue  # what is left is not compared
 
 
-def _tell(expansion: Expansion, place: Place, keyword: str) -> None:
-    goals = combination.branches(expansion, place, keyword) if keyword in place.schema else []
-    if len(goals) > ALTERNATIVES:
-        return
-    gone = _tell_dead(expansion, place, keyword, goals)
+def _tell_shadowed(expansion: Expansion, place: Place, keyword: str, goals: list[Goal], gone: set[int]) -> None:
+    """Tell of alternatives whose values are all in another one; `gone` are those that are told of, and grows."""
     for i, goal in enumerate(goals):
         if i in gone:
             continue
@@ -67,30 +70,29 @@ def _tell(expansion: Expansion, place: Place, keyword: str) -> None:
         )
 
 
-def _tell_dead(expansion: Expansion, place: Place, keyword: str, goals: list[Goal]) -> set[int]:
-    """Tell of alternatives without a value, what stands beside the keyword included; return which."""
+def _tell_dead(expansion: Expansion, place: Place, keyword: str, goals: list[Goal], gone: set[int]) -> None:
+    """Tell of alternatives without a value, what stands beside the keyword included, and add them to `gone`."""
     whole = expansion.schemas.goal(place.schema, place.pointer, place.resolver)
+    if len(goals) < 2 or _is_empty(expansion, whole):
+        return
     # In 'oneOf' an alternative that overlaps is refused as a whole: of it alone nothing would be said.
     around = whole if keyword == "anyOf" else TRUE
-    if len(goals) < 2 or _is_empty(expansion, whole):
-        return set()
-    dead = {i for i, goal in enumerate(goals) if _is_empty(expansion, every(around, goal))}
-    for i in sorted(dead):
+    for i, goal in enumerate(goals):
+        if not _is_empty(expansion, every(around, goal)):
+            continue
+        gone.add(i)
         inner, document = child(place.pointer, keyword, i), expansion.report.document
-        alone = _is_empty(expansion, goals[i])
+        beside = "" if _is_empty(expansion, goal) else f" with what stands beside '{keyword}'"
         expansion.report.add(
             Finding(
                 "dead-alternative",
                 "warning",
                 document.place(inner),
-                f"No value satisfies {inner}"
-                + (", so" if alone else f" with what stands beside '{keyword}', so")
-                + " this alternative is never taken.",
+                f"No value satisfies {inner}{beside}, so this alternative is never taken.",
                 ("Remove it, or loosen what contradicts in it.",),
                 edits=(edits.removed(document, inner),) if inner in document.spans else (),
             )
         )
-    return dead
 
 
 def _is_empty(expansion: Expansion, goal: Goal) -> bool:
