@@ -110,7 +110,9 @@ def test_a_mean_field_is_typed_into_the_grid_and_run(debugger):
     debugger.wait("status", "finished")
     expect(page.locator(".ds-config b")).to_have_text("✓ accepted")
     page.get_by_role("button", name="How it is loaded").click()
-    expect(page.locator("#model-facts textarea")).to_have_value(re.compile("typed-in mean field, canvas of 2"))
+    expect(page.locator("#model-facts textarea")).to_have_value(
+        re.compile("typed-in mean field, revision [0-9a-f]{12}, canvas of 2")
+    )
     page.click("#link")
     link = page.locator("#recipe-note input").input_value()
     other = Debugger(page.context.new_page(), debugger.url).open(link.removeprefix(f"{debugger.url}/"))
