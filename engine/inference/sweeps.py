@@ -4,8 +4,9 @@ Messages are numbers that never underflow (`wide.py`). Between two boundaries a 
 lie apart: where no product of theirs can leave the range of float64, as nearly everywhere, it runs in plain float64,
 and otherwise in pairs of mantissa and exponent.
 
-Edges come as `(ptr, state, label)`, unsigned: an index that may be negative costs twice as much. Arrays that grow with
-`length · states` are made by numpy, which asks the system for huge pages; compiled code would not.
+Edges come as `(ptr, state, label)`, unsigned, and so are the bounds of loops over states: an index that may be negative
+costs more. Arrays that grow with `length · states` are made by numpy, which asks the system for huge pages; compiled
+code would not.
 """
 
 from __future__ import annotations
@@ -154,12 +155,12 @@ def _backward(edges, accepting, states_ptr, states, mass, exponent, live_ptr, li
             live[place], m[place], k[place] = states[n], 1.0, 0
     live_ptr[-2] = place
     for i in range(mass.shape[0] - 1, -1, -1):
-        begin, stop = live_ptr[i + 1], live_ptr[i + 2]
+        begin, stop = np.uint64(live_ptr[i + 1]), np.uint64(live_ptr[i + 2])
         here = states[states_ptr[i] : states_ptr[i + 1]]
-        most, span = _span(k[begin:stop])
+        most, span = _span(k, begin, stop)
         plain, level = _weights(mass, exponent, i, most, span, weight)
         if plain:
-            _scatter(live[begin:stop], m[begin:stop], k[begin:stop], most, span, dense)
+            _scatter(live, begin, stop, m, k, most, span, dense)
             for n in range(here.size - 1, -1, -1):
                 q = np.uint32(here[n])
                 x = 0.0
@@ -176,8 +177,8 @@ def _backward(edges, accepting, states_ptr, states, mass, exponent, live_ptr, li
             for n in range(begin, stop):
                 dense[live[n]], dense_k[live[n]] = m[n], k[n]
             place = _carry_back(edges, here, mass[i], exponent[i], dense, dense_k, place, live, m, k)
-        for q in live[begin:stop]:
-            dense[np.uint32(q)] = 0.0
+        for n in range(begin, stop):
+            dense[np.uint32(live[n])] = 0.0
         live_ptr[i] = place
     live_ptr -= place
     return place
@@ -220,15 +221,15 @@ def _forward(edges, live_ptr, live, mass, exponent, m, k):
     dense, dense_k, weight = np.zeros(states), np.full(states, NEVER, np.int32), np.empty(mass.shape[1])
     m[0], k[0] = 1.0, 0
     for i in range(mass.shape[0]):
-        here, there = slice(live_ptr[i], live_ptr[i + 1]), slice(live_ptr[i + 1], live_ptr[i + 2])
-        most, span = _span(k[here])
+        begin, stop, end = np.uint64(live_ptr[i]), np.uint64(live_ptr[i + 1]), np.uint64(live_ptr[i + 2])
+        most, span = _span(k, begin, stop)
         plain, level = _weights(mass, exponent, i, most, span, weight)
         if plain:
-            _send(edges, live[here], m[here], k[here], most, span, weight, dense)
+            _send(edges, live, begin, stop, m, k, most, span, weight, dense)
         else:
-            _carry_on(edges, live[here], m[here], k[here], mass[i], exponent[i], dense, dense_k)
-        _take(live[there], plain, level, dense, dense_k, m[there], k[there])
-        _clear(edges, live[here], dense)
+            _carry_on(edges, live, begin, stop, m, k, mass[i], exponent[i], dense, dense_k)
+        _take(live, stop, end, plain, level, dense, dense_k, m, k)
+        _clear(edges, live, begin, stop, dense)
 
 
 @njit(cache=True)
@@ -260,53 +261,53 @@ def posterior(edges, labels, live_ptr, live, b, bk, masked, mass, exponent, log_
     row = 0
     m[0], k[0] = 1.0, 0
     for i in range(length):
-        here, there = slice(live_ptr[i], live_ptr[i + 1]), slice(live_ptr[i + 1], live_ptr[i + 2])
-        most, span = _span(k[here])
+        begin, stop, end = np.uint64(live_ptr[i]), np.uint64(live_ptr[i + 1]), np.uint64(live_ptr[i + 2])
+        most, span = _span(k, begin, stop)
         plain, level = _weights(mass, exponent, i, most, span, weight)
         if row < masked.size and masked[row] == i:
-            most_b, span_b = _span(bk[there])
+            most_b, span_b = _span(bk, stop, end)
             plain &= span + span_b <= _SAFE + 1
             flow[:] = 0.0
             if plain:
                 shift = (most + most_b - 0.5 * (span + span_b)) * BASE_LOG - log_partition
-                _scatter(live[there], b[there], bk[there], most_b, span_b, behind)
-                _send_through(edges, live[here], m[here], k[here], most, span, weight, ahead, behind, flow)
+                _scatter(live, stop, end, b, bk, most_b, span_b, behind)
+                _send_through(edges, live, begin, stop, m, k, most, span, weight, ahead, behind, flow)
                 _spread(labels, flow, lift[row])
             else:
                 shift = np.nan
-                for n in range(live_ptr[i + 1], live_ptr[i + 2]):
+                for n in range(stop, end):
                     behind[live[n]], behind_k[live[n]] = b[n], bk[n]
-                _wide_flow(edges, live[here], m[here], k[here], behind, behind_k, flow, flow_k)
+                _wide_flow(edges, live, begin, stop, m, k, behind, behind_k, flow, flow_k)
                 _wide_lift(labels, flow, flow_k, log_partition, lift[row])
-                _carry_on(edges, live[here], m[here], k[here], mass[i], exponent[i], ahead, ahead_k)
-            for q in live[there]:
-                behind[np.uint32(q)] = 0.0
+                _carry_on(edges, live, begin, stop, m, k, mass[i], exponent[i], ahead, ahead_k)
+            for n in range(stop, end):
+                behind[np.uint32(live[n])] = 0.0
             entropy[i], kl[i], forbidden[i] = _of_lift(lift[row], shift, log_mass[row], mean_log[row])
             row += 1
         elif plain:
-            _send(edges, live[here], m[here], k[here], most, span, weight, ahead)
+            _send(edges, live, begin, stop, m, k, most, span, weight, ahead)
         else:
-            _carry_on(edges, live[here], m[here], k[here], mass[i], exponent[i], ahead, ahead_k)
-        _take(live[there], plain, level, ahead, ahead_k, m[there], k[there])
-        _clear(edges, live[here], ahead)
+            _carry_on(edges, live, begin, stop, m, k, mass[i], exponent[i], ahead, ahead_k)
+        _take(live, stop, end, plain, level, ahead, ahead_k, m, k)
+        _clear(edges, live, begin, stop, ahead)
     return lift, entropy, kl, forbidden
 
 
 @njit(cache=True)
-def _scatter(live, m, k, most, span, dense):
+def _scatter(live, begin, stop, m, k, most, span, dense):
     """Put the message of a boundary where its states are, in plain float64."""
-    for n in range(live.size):
+    for n in range(begin, stop):
         dense[np.uint32(live[n])] = m[n] * _scale(most - k[n], span)
 
 
 @njit(cache=True)
-def _send(edges, live, m, k, most, span, weight, dense):
+def _send(edges, live, begin, stop, m, k, most, span, weight, dense):
     """Add what every state of a boundary sends along its edges to what they lead to.
 
     How many edges lead to a state varies more than how many leave one, which no processor foresees.
     """
     ptr, target, label = edges
-    for n in range(live.size):
+    for n in range(begin, stop):
         q = np.uint32(live[n])
         x = m[n] * _scale(most - k[n], span)
         for e in range(ptr[q], ptr[q + _ONE]):
@@ -314,10 +315,10 @@ def _send(edges, live, m, k, most, span, weight, dense):
 
 
 @njit(cache=True)
-def _send_through(edges, live, m, k, most, span, weight, dense, behind, flow):
+def _send_through(edges, live, begin, stop, m, k, most, span, weight, dense, behind, flow):
     """Do the same, and sum what meets the message `behind` through each label."""
     ptr, target, label = edges
-    for n in range(live.size):
+    for n in range(begin, stop):
         q = np.uint32(live[n])
         x = m[n] * _scale(most - k[n], span)
         for e in range(ptr[q], ptr[q + _ONE]):
@@ -326,9 +327,9 @@ def _send_through(edges, live, m, k, most, span, weight, dense, behind, flow):
 
 
 @njit(cache=True)
-def _take(live, plain, level, dense, dense_k, m, k):
+def _take(live, begin, stop, plain, level, dense, dense_k, m, k):
     """Fill in the message of a boundary from what was sent to its states."""
-    for n in range(live.size):
+    for n in range(begin, stop):
         q = np.uint32(live[n])
         if not plain:
             m[n], k[n] = dense[q], dense_k[q]
@@ -341,23 +342,23 @@ def _take(live, plain, level, dense, dense_k, m, k):
 
 
 @njit(cache=True)
-def _clear(edges, live, dense):
+def _clear(edges, live, begin, stop, dense):
     """Set to 0 all that the states of a boundary have sent to."""
     ptr, target, _ = edges
-    if 8 * live.size > dense.size:
+    if 8 * (stop - begin) > dense.size:
         dense[:] = 0.0
     else:
-        for n in range(live.size):
+        for n in range(begin, stop):
             q = np.uint32(live[n])
             for e in range(ptr[q], ptr[q + _ONE]):
                 dense[target[e]] = 0.0
 
 
 @njit(cache=True)
-def _carry_on(edges, live, m, k, mass, exponent, dense, dense_k):
+def _carry_on(edges, live, begin, stop, m, k, mass, exponent, dense, dense_k):
     """Add what a boundary's states send along their edges in numbers of any size."""
     ptr, target, label = edges
-    for n in range(live.size):
+    for n in range(begin, stop):
         q = np.uint32(live[n])
         for e in range(ptr[q], ptr[q + _ONE]):
             c, r = label[e], target[e]
@@ -399,11 +400,11 @@ def _scale(below, span):
 
 
 @njit(cache=True, inline="always")
-def _span(k):
+def _span(k, begin, stop):
     """Return the largest of some exponents, and how far the smallest is below it; 0 where there are none."""
     most, least = np.int32(NEVER), np.int32(-NEVER)
-    for x in k:
-        most, least = max(most, x), min(least, x)
+    for n in range(begin, stop):
+        most, least = max(most, k[n]), min(least, k[n])
     return most, max(most - least, 0)
 
 
@@ -428,10 +429,10 @@ def _spread(labels, flow, lift):
 
 
 @njit(cache=True)
-def _wide_flow(edges, live, f, fk, dense, dense_k, flow, flow_k):
+def _wide_flow(edges, live, begin, stop, f, fk, dense, dense_k, flow, flow_k):
     ptr, target, label = edges
     flow_k[:] = NEVER
-    for n in range(live.size):
+    for n in range(begin, stop):
         q = np.uint32(live[n])
         for e in range(ptr[q], ptr[q + _ONE]):
             c, r = label[e], target[e]
